@@ -1,0 +1,1 @@
+"""Names of the background jobs."""

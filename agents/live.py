@@ -1,0 +1,1 @@
+"""Runs going on in this process."""

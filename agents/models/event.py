@@ -1,0 +1,38 @@
+from django.db import models
+
+from agents.models.owned import Owned
+from agents.models.run import Run
+from agents.models.session import Session
+
+
+class Event(Owned):
+    """One thing that happened: a Record of agents.runtime.events. Append-only; written by stores/writer.py alone.
+
+    `position` runs from 1 without gaps in a session, over all forks.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="events")
+    position = models.BigIntegerField()
+    fork = models.IntegerField(default=0)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    event_id = models.CharField(max_length=64)
+    type = models.CharField(max_length=24)
+    invocation_id = models.CharField(max_length=64)
+    author = models.CharField(max_length=64)
+    branch = models.CharField(max_length=256, blank=True)
+    filter_key = models.CharField(max_length=256, blank=True)
+    origin = models.JSONField(default=dict, blank=True)  # parent invocation and trigger, if any
+    payload = models.JSONField()
+    tokens = models.IntegerField(default=0)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # the visible history: ranges of (session, fork, position); also keeps positions unique
+            models.UniqueConstraint(fields=["session", "position"], name="event_position"),
+            models.UniqueConstraint(fields=["session", "event_id"], name="event_id_once"),
+        ]
+        permissions = [("read_event_bodies", "Can read what people and agents wrote")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id}:{self.position} {self.type}"

@@ -1,0 +1,1 @@
+"""The live log of a run's wire frames."""

@@ -1,0 +1,238 @@
+"""What happens in a run, as a closed union.
+
+A Record is stored, then yielded. A Delta is only shown live; its text is contained in a later Record.
+Adapters `match` on the type and end with `assert_never`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from agents.runtime.artifacts import ArtifactRef
+from agents.runtime.model import NO_USAGE, FinishReason, Part, ToolCall, Usage
+
+
+class UserMessageKind(StrEnum):
+    TURN = "turn"  # what started the run
+    STEER = "steer"  # sent into a running run, read between two steps
+    SEED = "seed"  # history the caller brought for an empty session
+
+
+class ToolStatus(StrEnum):
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    APPROVAL_REQUIRED = "approval_required"
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    LOST = "lost"  # the process died; the tool is not run again
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run began. `model` is the configured name that answers; parent_run_id as the client gave it."""
+
+    agent: str
+    model: str
+    parent_run_id: str = ""
+    type: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessage:
+    """What a person said. `context` is what they had open: (description, value) pairs, data, at most 16 KB."""
+
+    id: str
+    parts: tuple[Part, ...]
+    kind: UserMessageKind = UserMessageKind.TURN
+    context: tuple[tuple[str, str], ...] = ()
+    type: Literal["user_message"] = "user_message"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantMessage:
+    """One segment of a model's answer, complete.
+
+    response_id: one model call. A call whose text goes on after a tool call gives several segments with the ids
+    `response_id`, `response_id:2`, ...; assembly joins them again for the provider.
+    finish_reason CANCELLED, ERROR or LENGTH marks a text that stopped early. started_ms/reasoning_ms: for display.
+    """
+
+    id: str
+    response_id: str
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = FinishReason.STOP
+    reasoning_ms: int = 0
+    seeded: bool = False
+    type: Literal["assistant_message"] = "assistant_message"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReturned:
+    """The one result of one call.
+
+    id: unique per result. content: what the model reads (guarded: at most the entry limit, with head, tail and
+    reference if the whole went into `artifact`). data: the structure for the page, never for the model.
+    """
+
+    id: str
+    call_id: str
+    name: str
+    content: str
+    status: ToolStatus = ToolStatus.OK
+    summary: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    artifact: ArtifactRef | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    size_bytes: int = 0
+    sha256: str = ""
+    elapsed_ms: int = 0
+    external: bool = False
+    type: Literal["tool_returned"] = "tool_returned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged:
+    """Keys of the state that changed. None is an explicit null. Prefixes: see session.py."""
+
+    delta: Mapping[str, Any]
+    type: Literal["state_changed"] = "state_changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """The run ended as it should, or because a person stopped it. pending_call_ids: external calls left open."""
+
+    outcome: Outcome
+    usage: Usage = NO_USAGE
+    pending_call_ids: tuple[str, ...] = ()
+    type: Literal["run_finished"] = "run_finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed:
+    """The run ended with an error. `message` is safe to show; `reference` finds the details in the log."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    reference: str = ""
+    usage: Usage = NO_USAGE
+    type: Literal["run_failed"] = "run_failed"
+
+
+Record = RunStarted | UserMessage | AssistantMessage | ToolReturned | StateChanged | RunFinished | RunFailed
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A call is announced once id and name are known (arguments may be ""), then goes on with more arguments."""
+
+    message_id: str
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The arguments are complete and the tool now runs."""
+
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Something to show while a tool works. done/total: None = unknown."""
+
+    call_id: str
+    text: str
+    done: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The model is busy; the provider asks again in delay_s seconds."""
+
+    delay_s: float
+    reason: str
+
+
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | ToolStarted | ToolProgress | Waiting
+Event = Record | Delta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who caused an event, stamped by the runner so that an agent cannot write into another scope.
+
+    branch: agent names joined by "/", who was called by whom. filter_key: visibility scope, "/"-separated.
+    trigger: "", tool_call, transfer or dynamic_workflow, with the id that caused this invocation.
+    """
+
+    run_id: str
+    invocation_id: str
+    author: str
+    branch: str = ""
+    filter_key: str = ""
+    parent_invocation_id: str = ""
+    trigger: str = ""
+    trigger_id: str = ""
+    trigger_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamped:
+    """A Record on its way to the store. id: unique in the session; an id met again is stored once."""
+
+    id: str
+    at: datetime
+    origin: Origin
+    record: Record
+    tokens: int = 0  # estimate of what the record costs in a prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A Record as it lies in the store. position: from 1, unique and without gaps in a session. fork: 0 = trunk."""
+
+    position: int
+    fork: int
+    id: str
+    at: datetime
+    origin: Origin
+    record: Record
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """An event as the runner yields it. position: None for a Delta."""
+
+    event: Event
+    position: int | None
+    origin: Origin
+    at: datetime

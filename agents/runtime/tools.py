@@ -1,0 +1,125 @@
+"""Tools: what a model may call.
+
+Four gates, in this order: visibility (may the model see it), ownership (does the server run it), permission (may this
+call happen now), implementation. agents/runtime/toolround.py walks a turn's calls through them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from agents.runtime.artifacts import ArtifactRef, ArtifactStore
+from agents.runtime.events import ToolStatus
+from agents.runtime.model import ToolSpec
+from agents.runtime.session import CancelToken
+
+
+class Family(StrEnum):
+    """How a result that is too long is cut at entry (context/guard.py)."""
+
+    GENERAL = "general"  # head and tail
+    SEARCH = "search"  # hits: title, text, source
+    SHELL = "shell"  # command, head and tail, exit status
+    FILES = "files"  # head, tail, how to read the rest
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"  # needs a person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is known of a tool. timeout_s bounds one call. retries counts tries after the first, for read-only tools."""
+
+    read_only: bool = False
+    destructive: bool = True
+    concurrency_safe: bool = False
+    family: Family = Family.GENERAL
+    timeout_s: float = 60.0
+    retries: int = 0
+    group: str = ""  # calls of one group may be limited together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What a call may know and do. Bound to one owner, session and call; a tool cannot reach past it.
+
+    progress: shows a line while the tool works, never blocks. state: a read-only view; write through ToolResult.state.
+    """
+
+    owner_id: int
+    session_id: str
+    run_id: str
+    invocation_id: str
+    call_id: str
+    cancel: CancelToken
+    artifacts: ArtifactStore
+    state: Mapping[str, Any]
+    now: Callable[[], datetime]
+    progress: Callable[[str, float | None, float | None], None] = lambda text, done, total: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool returns. content: for the model. summary: one line for a person. data: structure for the page.
+
+    artifacts: versions this call made. state: keys to change. end_run: no further model call after this round.
+    """
+
+    content: str
+    summary: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    status: ToolStatus = ToolStatus.OK
+    artifacts: tuple[ArtifactRef, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+    end_run: bool = False
+
+
+class Tool(Protocol):
+    """Something the server runs for the model. One instance serves many calls at once."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def traits(self) -> Traits: ...
+
+    def permission(self, arguments: Mapping[str, Any], context: ToolContext) -> Permission:
+        """Return whether this call may happen now. Must not wait."""
+        ...
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Do it. arguments: a JSON object that fits spec.parameters (types and required were checked).
+
+        Raises ToolFailed with a message for the model; any other exception becomes a general error result. Cancelling
+        the task must stop the work.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTool:
+    """A tool made of one async function."""
+
+    spec: ToolSpec
+    function: Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolResult]]
+    traits: Traits = Traits()
+
+    def permission(self, arguments: Mapping[str, Any], context: ToolContext) -> Permission:
+        return Permission(verdict=Verdict.ALLOW)
+
+    async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        return await self.function(arguments, context)
+
+
+PermissionPolicy = Callable[[Tool, Mapping[str, Any], ToolContext], Permission]
