@@ -7,7 +7,6 @@ unknown keys are ignored, missing ones take the default. `version` is raised whe
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
-from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -24,6 +23,10 @@ RECORDS: dict[str, type[Any]] = {
     "run_failed": events.RunFailed,
 }
 PARTS: dict[str, type[Any]] = {"text": model.TextPart, "file": model.FilePart}
+
+# Looking fields and hints up costs more than copying them, so each class is looked at once.
+_DEFAULTS: dict[type[Any], tuple[tuple[str, Any], ...]] = {}
+_HINTS: dict[type[Any], dict[str, Any]] = {}
 
 
 class UnknownRecord(ValueError):
@@ -68,20 +71,20 @@ def _dump_value(value: Any) -> Any:
     return value
 
 
-@cache
-def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
+def _defaults(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
+    if cls in _DEFAULTS:
+        return _DEFAULTS[cls]
     found = []
     for field in dataclasses.fields(cls):
         default = field.default
         if default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         found.append((field.name, default))
-    return tuple(found)
+    return _DEFAULTS.setdefault(cls, tuple(found))
 
 
-@cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    return _HINTS.get(cls) or _HINTS.setdefault(cls, get_type_hints(cls))
 
 
 def _load_fields(cls: type[Any], payload: Mapping[str, Any]) -> Any:

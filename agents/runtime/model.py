@@ -43,6 +43,12 @@ class FilePart:
 Part = TextPart | FilePart
 
 
+def file_note(part: FilePart) -> str:
+    """Return how a file is named to a model that cannot look at it: one line with name, type, size and reference."""
+    reference = f"artifact://{part.name}@{part.version}"
+    return f'[Attached file "{part.name}" ({part.mime}, {part.size_bytes} bytes): {reference}]'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A call the model made. `arguments` is JSON text as the model wrote it, repaired if that was possible."""

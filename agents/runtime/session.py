@@ -27,10 +27,21 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that came inside the request. It is stored as an artifact before the run opens."""
+
+    name: str
+    mime: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """A request to run, decoded and trusted only as far as `owner_id`, which the door has checked.
 
     thread_id, run_id: the client's names. message: None for CONTINUE, RETRY and for tool results.
+    uploads: become FileParts at the end of the message. A FilePart of `message` names artifact and version only, until
+    the door has looked it up for this owner.
     seed: history the caller brought, used only if the session is empty. external_tools: declared for this run only.
     tool_results: answers to external calls, in the client's order. model: "" = the agent's default.
     render_html: the page asks for rendered blocks. origin: page, api, shell; for the log.
@@ -44,6 +55,7 @@ class RunRequest:
     action: Action = Action.SEND
     message_id: str = ""
     message: UserMessage | None = None
+    uploads: tuple[Upload, ...] = ()
     tool_results: tuple[ToolReturned, ...] = ()
     seed: tuple[UserMessage | AssistantMessage, ...] = ()
     external_tools: tuple[ToolSpec, ...] = ()
