@@ -1,8 +1,15 @@
-"""Files as a run sees them: references and the store protocol."""
+"""Files as a run sees them: names, references and the store protocol."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+SCHEME = "artifact://"
+SHARED = "user:"  # names that start so belong to the owner, not to one session
+NAME_CHARS = 255
+NAME_BYTES = 255  # of one segment, in UTF-8: what file systems take at download
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,3 +95,45 @@ class ArtifactStore(Protocol):
     async def delete(self, name_or_id: str) -> None:
         """Delete all versions. Deleting what is not there does nothing. Numbers are never given again."""
         ...
+
+
+def clean_name(name: str) -> str:
+    """Return the name as every store keeps it: NFC, without blanks at both ends.
+
+    A name is one or more segments joined by "/", at most 255 characters, each segment at most 255 bytes of UTF-8. Any
+    script and emoji are fine. Raises ArtifactInvalid for an empty name or segment, "." and "..", a backslash, control
+    characters (NUL too) and marks that turn the writing direction, which make a name look like another.
+    """
+    name = unicodedata.normalize("NFC", name).strip()
+    path = name.removeprefix(SHARED)
+    if not path:
+        raise ArtifactInvalid("A file needs a name.")
+    if len(name) > NAME_CHARS:
+        raise ArtifactInvalid(f"The file name has {len(name)} characters; at most {NAME_CHARS} are allowed.")
+    for char in name:
+        if char == "\\" or char in _BIDI_CONTROLS or unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp"):
+            raise ArtifactInvalid(f"The file name holds a character that is not allowed: {char!r}.")
+    for segment in path.split("/"):
+        if segment.strip() in ("", ".", ".."):
+            raise ArtifactInvalid('A file name is relative, like "notes/plan.md": no empty part, no "." or "..".')
+        if len(segment.encode()) > NAME_BYTES:
+            raise ArtifactInvalid(f"One part of the file name has more than {NAME_BYTES} bytes.")
+    return name
+
+
+def reference_candidates(text: str) -> tuple[tuple[str, int | None], ...]:
+    """Return what `text` may mean, the likeliest first, as (name or id, version or None for the latest).
+
+    text: a plain name, or "artifact://name@version". What follows the last "@" is a version if it is a number; if it
+    is not, the whole may be a name that holds an "@", and else the latest version is meant.
+    """
+    is_reference = text.startswith(SCHEME)
+    whole = text.removeprefix(SCHEME)
+    name, at, version = whole.rpartition("@")
+    if not at or not name:
+        return ((whole, None),)
+    if not (version.isascii() and version.isdigit() and len(version) < 10):
+        return ((whole, None), (name, None))
+    if is_reference:
+        return ((name, int(version)), (whole, None))
+    return ((whole, None), (name, int(version)))

@@ -1,0 +1,213 @@
+"""Bytes in storage: opaque keys, written while being counted and hashed, checked when read.
+
+The storage is `storages["artifacts"]`: the file system, or any Django storage. A key says nothing of the person's file
+name: two levels of folders and a random UUID.
+"""
+
+import hashlib
+import logging
+import os
+import random
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any
+
+from django.core.files.base import File
+from django.core.files.storage import FileSystemStorage, Storage, storages
+
+CHUNK_BYTES = 256 * 1024
+
+logger = logging.getLogger(__name__)
+
+if TYPE_CHECKING:  # generic for the type checker only
+    BytesFile = File[bytes]
+else:
+    BytesFile = File
+
+
+class BlobMissing(LookupError):
+    """The bytes are not there, or are not the bytes that were written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written. sha256: hex digest of the bytes."""
+
+    key: str
+    size_bytes: int
+    sha256: str
+
+
+class HashingFile(BytesFile):
+    """A file that counts and hashes what is read from it, so that a large one is read once.
+
+    Going back to the beginning starts anew; other jumps do not happen here.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file, name="blob")
+        self._source = file
+        self._start()
+
+    def _start(self) -> None:
+        self.read_bytes = 0
+        self.sha256 = hashlib.sha256()
+
+    def read(self, *args: Any) -> bytes:
+        data: bytes = self._source.read(*args)
+        self.read_bytes += len(data)
+        self.sha256.update(data)
+        return data
+
+    def seek(self, *args: Any) -> int:
+        self._start()
+        return self._source.seek(*args)
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        self.seek(0)
+        while data := self.read(chunk_size or CHUNK_BYTES):
+            yield data
+
+
+def storage() -> Storage:
+    return storages["artifacts"]
+
+
+def new_key() -> str:
+    name = uuid.uuid4().hex
+    return f"{name[:2]}/{name[2:4]}/{name}"
+
+
+def write(file: IO[bytes]) -> Written:
+    """Store the file from its beginning and return key, size and hash. Durable on return with the file system.
+
+    Leaves nothing behind when it fails. Raises OSError.
+    """
+    key, source = new_key(), HashingFile(file)
+    try:
+        stored = storage().save(key, source)
+        _sync(stored)
+    except BaseException:
+        delete([key])
+        raise
+    return Written(key=stored, size_bytes=source.read_bytes, sha256=source.sha256.hexdigest())
+
+
+def _sync(key: str) -> None:
+    """Wait until the file system has the bytes: the row that names them must not outlive a power cut alone."""
+    path = _local_path(key)
+    if path is None:  # the service answered, so it is durable
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _local_path(key: str) -> str | None:
+    """Return where the file system keeps a blob; None if the storage is another kind."""
+    kept_in = storage()
+    return kept_in.path(key) if isinstance(kept_in, FileSystemStorage) else None
+
+
+def open_blob(key: str) -> "File[bytes]":
+    """Return the bytes as an open file. Raises BlobMissing."""
+    try:
+        return storage().open(key, "rb")
+    except OSError as e:
+        raise BlobMissing(key) from e
+
+
+def read(key: str, *, size_bytes: int, sha256: str) -> bytes:
+    """Return all bytes, checked against size and hash. Raises BlobMissing."""
+    with open_blob(key) as file:
+        data: bytes = file.read()
+    if len(data) != size_bytes or hashlib.sha256(data).hexdigest() != sha256:
+        raise BlobMissing(key)
+    return data
+
+
+def checked_chunks(key: str, *, size_bytes: int, sha256: str) -> Iterator[bytes]:
+    """Yield the bytes in pieces; the last piece only if size and hash agree.
+
+    So a reader who was promised size_bytes sees a broken file as a cut one. Raises BlobMissing.
+    """
+    with open_blob(key) as file:
+        if file.size != size_bytes:
+            raise BlobMissing(key)
+        digest, held = hashlib.sha256(), b""
+        while data := file.read(CHUNK_BYTES):
+            digest.update(data)
+            if held:
+                yield held
+            held = data
+        if digest.hexdigest() != sha256:
+            raise BlobMissing(key)
+        yield held
+
+
+def _copied(key: str) -> IO[bytes]:
+    with open_blob(key) as source:
+        file = tempfile.TemporaryFile()
+        shutil.copyfileobj(source, file, CHUNK_BYTES)
+    file.seek(0)
+    return file
+
+
+def open_real(key: str, *, size_bytes: int, sha256: str) -> IO[bytes]:
+    """Return the bytes, checked, as a file of the operating system that another process can be given.
+
+    Raises BlobMissing.
+    """
+    path = _local_path(key)
+    if path is None:
+        file: IO[bytes] = _copied(key)
+    else:
+        try:
+            file = open(path, "rb")
+        except OSError as e:
+            raise BlobMissing(key) from e
+    digest = hashlib.sha256()
+    while data := file.read(CHUNK_BYTES):
+        digest.update(data)
+    if file.tell() != size_bytes or digest.hexdigest() != sha256:
+        file.close()
+        raise BlobMissing(key)
+    file.seek(0)
+    return file
+
+
+def delete(keys: Iterable[str]) -> None:
+    """Delete what is there; what cannot be deleted now is left to the sweep."""
+    for key in keys:
+        try:
+            storage().delete(key)
+        except OSError:
+            logger.warning("Blob %s could not be deleted", key)
+
+
+def old_keys(*, before: datetime, shelf: str = "") -> list[str]:
+    """Return the keys of one shelf, a first-level folder (at random if none is named), last written before a time."""
+    shelf = shelf or f"{random.randrange(256):02x}"
+    found = []
+    for folder in _listdir(shelf)[0]:
+        for name in _listdir(f"{shelf}/{folder}")[1]:
+            key = f"{shelf}/{folder}/{name}"
+            try:
+                if storage().get_modified_time(key) < before:
+                    found.append(key)
+            except OSError:  # somebody else deleted it
+                continue
+    return found
+
+
+def _listdir(path: str) -> tuple[list[str], list[str]]:
+    try:
+        return storage().listdir(path)
+    except OSError:
+        return [], []
