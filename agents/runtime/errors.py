@@ -7,6 +7,7 @@
     + RunError                ends the run; `code` and message reach the person
       x LimitExceeded         a budget of calls, turns or time is used up (deliberate stop)
       x RunTimeout            the run's time is over
+      x RecordInvalid         something the run made cannot be stored
       x ModelError            the provider refused, and asking again will not help
         - ContextTooLong      the request is larger than the model's window
         - ModelRefused        the provider's filter withheld the answer
@@ -15,6 +16,8 @@
         - ModelBusy           429: too many requests
         - StreamCut           the connection broke after the first token; partial text is kept
         - StorageUnavailable  the database stayed away
+        - EmptyAnswer         the model ended its answer without a word
+        - ServerStopping      this process was told to stop; partial text is kept
     + RunFenced               another process closed this run; the owner stops without a word
 
 `code` is the wire code. The docstring of a class is its default message. Errors do not log.
@@ -74,6 +77,12 @@ class RunTimeout(RunError):
     code = "run_timeout"
 
 
+class RecordInvalid(RunError):
+    """Something the run made could not be stored."""
+
+    code = "record_invalid"
+
+
 class ModelError(RunError):
     """The model's provider refused the request."""
 
@@ -97,6 +106,10 @@ class Retryable(RunError):
 
     code = "temporary"
 
+    def __init__(self, message: str = "", *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
 
 class ModelUnavailable(Retryable):
     """The model could not be reached."""
@@ -109,10 +122,6 @@ class ModelBusy(Retryable):
 
     code = "model_busy"
 
-    def __init__(self, message: str = "", *, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
-
 
 class StreamCut(Retryable):
     """The connection to the model broke in the middle of the answer."""
@@ -124,6 +133,18 @@ class StorageUnavailable(Retryable):
     """The database could not be reached."""
 
     code = "storage_unavailable"
+
+
+class EmptyAnswer(Retryable):
+    """The model gave an empty answer."""
+
+    code = "empty_answer"
+
+
+class ServerStopping(Retryable):
+    """The server is restarting. What was written is kept."""
+
+    code = "shutting_down"
 
 
 class RunFenced(AgentError):

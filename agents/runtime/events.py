@@ -37,11 +37,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run began. `model` is the configured name that answers; parent_run_id as the client gave it."""
+    """A run began. `model` is the configured name that answers; parent_run_id as the client gave it.
+
+    action: "" for send, else edit, retry or continue (session.Action). A continue shows the model an instruction here.
+    """
 
     agent: str
     model: str
     parent_run_id: str = ""
+    action: str = ""
     type: Literal["run_started"] = "run_started"
 
 

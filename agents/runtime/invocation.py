@@ -1,15 +1,15 @@
 """The work order of one agent's execution: ids, session, services, options, counters, cancel token."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
-from agents.runtime.events import Event, Stored
-from agents.runtime.model import Model, ToolSpec
+from agents.runtime.events import AssistantMessage, Event, Stored
+from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSpec, Usage
 from agents.runtime.session import Action, CancelToken, RunLedger, Session
-from agents.runtime.tools import PermissionPolicy
+from agents.runtime.tools import PermissionPolicy, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,8 @@ class Limits:
     """What a run may use up. None = unlimited. Calls and rounds are per invocation; *_run for the whole run.
 
     finish_without_tools: the last allowed call gets no tools and is told to answer with what it has.
+    parallel_tools: how many calls of one answer may run at once, if their tools are safe for that (Traits).
+    tool_result_bytes: a longer result is kept as an artifact, and its head and tail stay (context/guard.py).
     """
 
     duration_s: float | None = 3600.0
@@ -34,6 +36,7 @@ class Counters:
 
     model_calls: int = 0
     tool_rounds: int = 0
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,45 @@ class Services:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
     monotonic: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Places where others may look and change. The runner's come before the agent's; the first result ends a chain.
+
+    before_agent: a text answers instead of the agent. after_agent: a text is appended as one more answer.
+    before_model: another request replaces it, a text answers instead of the model. after_model: replaces the segments.
+    before_tool: other arguments, or a result instead of the call. after_tool: replaces the result, failures included.
+    on_event: replaces an event, Deltas too; it is called for every one, so keep it cheap.
+    Agent hooks run for every agent of a run, tool hooks at once for parallel calls. An exception fails the run; of
+    on_event it is only logged, and the event goes on as it was. Chains are run by hooks.py.
+    """
+
+    before_agent: tuple[Callable[["Invocation"], Awaitable[str | None]], ...] = ()
+    after_agent: tuple[Callable[["Invocation"], Awaitable[str | None]], ...] = ()
+    before_model: tuple[Callable[["Invocation", ModelRequest], Awaitable[ModelRequest | str | None]], ...] = ()
+    after_model: tuple[
+        Callable[["Invocation", tuple[AssistantMessage, ...]], Awaitable[tuple[AssistantMessage, ...] | None]], ...
+    ] = ()
+    before_tool: tuple[
+        Callable[["Invocation", ToolCall, Mapping[str, Any]], Awaitable[Mapping[str, Any] | ToolResult | None]], ...
+    ] = ()
+    after_tool: tuple[Callable[["Invocation", ToolCall, ToolResult], Awaitable[ToolResult | None]], ...] = ()
+    on_event: tuple[Callable[["Invocation", Event], Awaitable[Event | None]], ...] = ()
+
+    def __add__(self, later: "Hooks") -> "Hooks":
+        return Hooks(
+            before_agent=self.before_agent + later.before_agent,
+            after_agent=self.after_agent + later.after_agent,
+            before_model=self.before_model + later.before_model,
+            after_model=self.after_model + later.after_model,
+            before_tool=self.before_tool + later.before_tool,
+            after_tool=self.after_tool + later.after_tool,
+            on_event=self.on_event + later.on_event,
+        )
+
+
+NO_HOOKS = Hooks()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,11 +111,13 @@ class Invocation:
     parent_id: str = ""
     external_tools: tuple[ToolSpec, ...] = ()
     permission: PermissionPolicy | None = None
+    hooks: Hooks = NO_HOOKS
     history: list[Stored] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     run_counters: Counters = field(default_factory=Counters)
     options: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: Callable[[], tuple[AssistantMessage, ...]] | None = None  # what an answer holds while it streams
 
 
 class Agent(Protocol):

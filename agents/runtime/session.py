@@ -216,10 +216,11 @@ class CancelReason(StrEnum):
 class CancelToken:
     """Tells a run to stop. Set once; the first reason stays. Belongs to one event loop."""
 
-    __slots__ = ("_event", "reason")
+    __slots__ = ("_event", "_listeners", "reason")
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._listeners: list[Callable[[], None]] = []
         self.reason: CancelReason | None = None
 
     @property
@@ -232,7 +233,22 @@ class CancelToken:
             return False
         self.reason = reason
         self._event.set()
+        for listener in tuple(self._listeners):
+            listener()
         return True
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` once when the token is set, inside `cancel`, and return how to stop listening.
+
+        A token that is set already calls nobody: look at `cancelled` first. The listener must not wait or raise.
+        """
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
 
     async def wait(self) -> CancelReason:
         """Return the reason as soon as there is one."""

@@ -39,7 +39,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What is known of a tool. timeout_s bounds one call. retries counts tries after the first, for read-only tools."""
+    """What is known of a tool.
+
+    timeout_s bounds one call. retries counts tries after the first, for read-only tools, after network errors only.
+    concurrency_safe: may run beside other calls of one answer that are safe too; others run alone, in call order.
+    """
 
     read_only: bool = False
     destructive: bool = True
@@ -47,7 +51,7 @@ class Traits:
     family: Family = Family.GENERAL
     timeout_s: float = 60.0
     retries: int = 0
-    group: str = ""  # calls of one group may be limited together
+    group: str = ""  # calls of one group never run at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

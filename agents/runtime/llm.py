@@ -1,0 +1,210 @@
+"""LLMAgent: ask the model, run the tools it calls, ask again, until it answers without calling any."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from agents.runtime import hooks as chains
+from agents.runtime.context.assemble import FINISH, Assembled, Frame, View, assemble
+from agents.runtime.errors import EmptyAnswer, LimitExceeded, RunError
+from agents.runtime.events import AssistantMessage, Event, UserMessageKind
+from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
+from agents.runtime.model import FinishReason, ToolCall
+from agents.runtime.modelcall import ModelTurn, calls_of, with_calls
+from agents.runtime.toolround import ToolRound
+from agents.runtime.tools import Tool
+from agents.runtime.toolset import OPEN_GATES, Gates, Prepared, Toolset
+
+NO_MORE_TOOLS = "no more tools can be called in this run; answer with what you have."
+
+
+class LLMAgent:
+    """An agent whose decisions a model makes. One instance serves many runs at once; the model is the invocation's.
+
+    instruction: the system text, the same for every run. tools: in the order the model sees them; two of one name are
+    a ValueError. max_tokens, temperature: None = the provider's default.
+    """
+
+    def __init__(  # noqa: PLR0913  # a constructor, all by keyword: nothing else gathers these
+        self,
+        *,
+        name: str,
+        instruction: str,
+        tools: Sequence[Tool] = (),
+        hooks: Hooks = NO_HOOKS,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        gates: Gates = OPEN_GATES,
+    ) -> None:
+        Toolset(tools)  # refuses two tools of one name now, not in the first run
+        self._name = name
+        self.instruction = instruction
+        self.tools = tuple(tools)
+        self.hooks = hooks
+        self.max_tokens = max_tokens
+        self.temperature = temperature
+        self.gates = gates
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def run(self, invocation: Invocation) -> AsyncIterator[Event]:
+        hooks = invocation.hooks + self.hooks
+        events = self._loop(invocation, hooks)
+        if hooks.before_agent or hooks.after_agent:
+            events = self._guided(invocation, hooks, events)
+        return self._watched(invocation, events) if self.hooks.on_event else events
+
+    async def _watched(
+        self, invocation: Invocation, events: AsyncGenerator[Event, None]
+    ) -> AsyncGenerator[Event, None]:
+        async with aclosing(events):
+            async for event in events:
+                yield await chains.on_event(self.hooks, invocation, event)
+
+    async def _guided(
+        self, invocation: Invocation, hooks: Hooks, events: AsyncGenerator[Event, None]
+    ) -> AsyncGenerator[Event, None]:
+        async with aclosing(events):
+            answer = await chains.before_agent(hooks, invocation)
+            if answer is not None:
+                yield _spoken(invocation, answer)
+            else:
+                async for event in events:
+                    yield event
+        if not invocation.cancel.cancelled and (more := await chains.after_agent(hooks, invocation)) is not None:
+            yield _spoken(invocation, more)
+
+    async def _loop(self, invocation: Invocation, hooks: Hooks) -> AsyncGenerator[Event, None]:
+        toolset = Toolset(self.tools, invocation.external_tools, self.gates)
+        steered = await invocation.services.ledger.steered()
+        while not invocation.cancel.cancelled:
+            for message in steered:
+                yield replace(message, kind=UserMessageKind.STEER)
+            step = _Step(agent=self, invocation=invocation, hooks=hooks, toolset=toolset)
+            async with aclosing(step.run()) as events:
+                async for event in events:
+                    yield event
+            if invocation.cancel.cancelled or (step.over and not step.answered):
+                return
+            # What came while the last answer was written is answered too: the run goes on with it.
+            steered = await invocation.services.ledger.steered()
+            if step.over and not steered:
+                return
+
+
+@dataclass(slots=True, kw_only=True)
+class _Step:
+    """One model call and the tools it asks for. After `run`: over = no further step; answered = without a call."""
+
+    agent: LLMAgent
+    invocation: Invocation
+    hooks: Hooks
+    toolset: Toolset
+    over: bool = False
+    answered: bool = False
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        last = _count(self.invocation)
+        assembled = self._assemble(last)
+        request = await chains.before_model(self.hooks, self.invocation, assembled.request)
+        if isinstance(request, str):
+            self.over = self.answered = True
+            yield _spoken(self.invocation, request)
+            return
+        turn = ModelTurn(self.invocation, assembled, request, _call_ids(self.invocation))
+        try:
+            async with aclosing(turn.stream()) as events:
+                async for event in events:
+                    yield event
+        except RunError:
+            for segment in turn.take():
+                yield segment
+            raise
+        if turn.finish is FinishReason.CANCELLED:
+            for segment in turn.take():
+                yield segment
+            return
+        async with aclosing(self._act(turn, last)) as events:
+            async for event in events:
+                yield event
+
+    async def _act(self, turn: ModelTurn, last: bool) -> AsyncGenerator[Event, None]:
+        segments = await chains.after_model(self.hooks, self.invocation, turn.segments)
+        calls = [self._prepared(call, turn, last) for call in calls_of(segments)]
+        segments = with_calls(segments, {prepared.call.id: prepared.call for prepared in calls})
+        if not segments and not _spoke(self.invocation):
+            raise EmptyAnswer
+        turn.take()
+        for segment in segments:
+            yield segment
+        if not calls:
+            self.over = self.answered = True
+            return
+        _count_round(self.invocation, last)
+        tools = ToolRound(self.invocation, self.hooks)
+        async with aclosing(tools.run(calls)) as events:
+            async for event in events:
+                yield event
+        if last and not any(segment.text for segment in segments):
+            raise LimitExceeded("The run used up its limit and the model gave no answer without tools.")
+        self.over = last or tools.end_run or bool(tools.pending)
+
+    def _assemble(self, last: bool) -> Assembled:
+        frame = Frame(
+            instruction=self.agent.instruction,
+            tools=() if last else self.toolset.specs,
+            max_tokens=self.agent.max_tokens,
+            temperature=self.agent.temperature,
+            tail=FINISH if last else "",
+        )
+        view = View(agent=self.agent.name, run_id=self.invocation.run_id, filter_key=self.invocation.filter_key)
+        return assemble(self.invocation.history, frame, view)
+
+    def _prepared(self, call: ToolCall, turn: ModelTurn, last: bool) -> Prepared:
+        if last:
+            return Prepared(call=call, problem=NO_MORE_TOOLS)
+        return self.toolset.prepare(call, cut=turn.finish is FinishReason.LENGTH)
+
+
+def _count(invocation: Invocation) -> bool:
+    """Count one model call and return whether it is the last, without tools. Raises LimitExceeded."""
+    limits, own, whole = invocation.limits, invocation.counters, invocation.run_counters
+    for used, limit in ((own.model_calls, limits.model_calls), (whole.model_calls, limits.model_calls_run)):
+        if limit is not None and used >= limit:
+            raise LimitExceeded(f"The run used up its limit of {limit} model calls.")
+    own.model_calls += 1
+    whole.model_calls += 1
+    return limits.finish_without_tools and (
+        own.model_calls == limits.model_calls
+        or whole.model_calls == limits.model_calls_run
+        or (limits.tool_rounds is not None and own.tool_rounds >= limits.tool_rounds)
+    )
+
+
+def _count_round(invocation: Invocation, last: bool) -> None:
+    """Count one tool round. Raises LimitExceeded; then the calls are not run."""
+    limit = invocation.limits.tool_rounds
+    if limit is not None and invocation.counters.tool_rounds >= limit and not last:
+        raise LimitExceeded(f"The run used up its limit of {limit} rounds of tool calls.")
+    invocation.counters.tool_rounds += 1
+    invocation.run_counters.tool_rounds += 1
+
+
+def _call_ids(invocation: Invocation) -> set[str]:
+    return {
+        call.id for s in invocation.history if isinstance(s.record, AssistantMessage) for call in s.record.tool_calls
+    }
+
+
+def _spoke(invocation: Invocation) -> bool:
+    """Return whether an answer of this run was stored already; an empty end after tools is then no failure."""
+    return any(
+        isinstance(s.record, AssistantMessage) and s.origin.run_id == invocation.run_id for s in invocation.history
+    )
+
+
+def _spoken(invocation: Invocation, text: str) -> AssistantMessage:
+    message_id = invocation.services.new_id()
+    return AssistantMessage(id=message_id, response_id=message_id, text=text)

@@ -1,0 +1,57 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.runtime.context.guard import cut, guard
+from agents.runtime.events import ToolReturned
+from agents.runtime.testing import MemoryArtifactStore
+from agents.runtime.tools import Family
+
+LIMIT = 2048
+
+
+async def guarded(content: str, family: Family = Family.GENERAL) -> tuple[ToolReturned, MemoryArtifactStore]:
+    files = MemoryArtifactStore()
+    result = ToolReturned(id="r", call_id="call/1", name="look", content=content)
+    return await guard(result, family=family, limit_bytes=LIMIT, artifacts=files, run_id="r1"), files
+
+
+async def test_a_result_up_to_the_limit_stays_as_it_is() -> None:
+    kept, files = await guarded("数" * (LIMIT // 3))
+    assert kept.artifact is None and kept.content == "数" * (LIMIT // 3)
+    assert await files.list() == ()
+
+
+async def test_a_longer_one_is_stored_first_and_says_what_is_missing_and_how_to_read_it() -> None:
+    whole = "\n".join(f"row {n}" for n in range(1000))
+    kept, files = await guarded(whole)
+    assert kept.artifact is not None
+    assert await files.load(kept.artifact) == whole.encode()
+    assert len(kept.content.encode()) <= LIMIT
+    assert kept.content.startswith("row 0\n") and kept.content.endswith("row 999")
+    assert f"{len(whole)} bytes" in kept.content and kept.artifact.uri in kept.content
+    assert files.origins[kept.artifact.name, 1] == {"kind": "guard", "tool_call_id": "call/1", "run_id": "r1"}
+
+
+def test_search_keeps_whole_hits_from_the_top() -> None:
+    hits = "\n\n".join(f"Title {n}\nText {n}\nSource {n}" for n in range(100))
+    kept = cut(hits, family=Family.SEARCH, room_bytes=500)
+    assert kept.tail == ""
+    assert kept.head.endswith(tuple(f"Source {n}" for n in range(100)))
+
+
+def test_shell_keeps_the_command_and_the_exit_status() -> None:
+    output = "$ make\n" + "\n".join(f"line {n}" for n in range(500)) + "\nexit status 2"
+    kept = cut(output, family=Family.SHELL, room_bytes=500)
+    assert kept.head.startswith("$ make\n") and kept.tail.endswith("exit status 2")
+    assert len(kept.tail) > len(kept.head)
+
+
+@pytest.mark.parametrize("family", list(Family))
+@settings(deadline=None)
+@given(text=st.text(min_size=1, max_size=400), room=st.integers(min_value=0, max_value=300))
+def test_no_character_is_split_and_the_room_is_kept(family: Family, text: str, room: int) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    kept = cut(text, family=family, room_bytes=room)
+    assert len((kept.head + kept.tail).encode()) <= room
+    assert text.startswith(kept.head) and text.endswith(kept.tail)
