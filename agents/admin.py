@@ -1,1 +1,115 @@
-"""Staff's view."""
+"""Staff's view of conversations and runs. What people and agents wrote shows only to who may read event bodies."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from agents.models.event import Event
+from agents.models.job import Job
+from agents.models.model_call import ModelCall
+from agents.models.run import Inbox, Run
+from agents.models.session import Fork, Session, State
+
+READ_BODIES = "agents.read_event_bodies"
+
+if TYPE_CHECKING:
+    Base = admin.ModelAdmin[Any]
+else:
+    Base = admin.ModelAdmin  # takes no parameter when it runs
+
+
+class ReadOnlyAdmin(Base):
+    """Rows that only the stores write. `bodies` are fields that need the permission to read event bodies."""
+
+    bodies: tuple[str, ...] = ()
+    show_full_result_count = False
+    list_per_page = 50
+    ordering: ClassVar[Any] = ("-id",)
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        names = [field.name for field in self.model._meta.fields]
+        return names if request.user.has_perm(READ_BODIES) else [name for name in names if name not in self.bodies]
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    bodies = ("title", "state")
+    list_display = ("id", "owner", "thread_id", "agent", "last_position", "head_fork", "active_at", "deleted_at")
+    list_select_related = ("owner",)
+    list_filter = ("agent",)
+    search_fields = ("=thread_id", "=owner__username")
+    ordering = ("-active_at", "-id")
+
+
+@admin.register(Fork)
+class ForkAdmin(ReadOnlyAdmin):
+    list_display = ("id", "session_id", "number", "parent", "shared_position", "created_at")
+    search_fields = ("=session__thread_id",)
+
+
+@admin.register(State)
+class StateAdmin(ReadOnlyAdmin):
+    bodies = ("value",)
+    list_display = ("id", "scope", "owner", "agent", "key", "changed_at")
+    list_select_related = ("owner",)
+    list_filter = ("scope",)
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    bodies = ("error_message",)
+    list_display = ("id", "owner", "session_id", "client_id", "agent", "model", "status", "error_code", "started_at")
+    list_select_related = ("owner",)
+    list_filter = ("status", "agent", "origin")
+    search_fields = ("=client_id", "=session__thread_id", "=owner__username")
+
+
+@admin.register(Inbox)
+class InboxAdmin(ReadOnlyAdmin):
+    bodies = ("payload",)
+    list_display = ("id", "owner", "session_id", "client_id", "kind", "created_at", "consumed_at")
+    list_select_related = ("owner",)
+    list_filter = ("kind",)
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    bodies = ("payload",)
+    list_display = ("id", "owner", "session_id", "position", "fork", "run_id", "type", "author", "tokens", "at")
+    list_select_related = ("owner",)
+    list_filter = ("type",)
+    search_fields = ("=event_id", "=session__thread_id")
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id", "owner", "run_id", "purpose", "provider", "model", "prompt_tokens", "cached_tokens",
+        "completion_tokens", "ttft_ms", "latency_ms", "error_code", "started_at",
+    )  # fmt: skip
+    list_select_related = ("owner",)
+    list_filter = ("purpose", "provider", "model")
+    search_fields = ("=call_id", "=run__client_id")
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """Staff may delete a job: that is how a dead one is put away."""
+
+    list_display = ("id", "kind", "owner", "session_id", "status", "attempts", "next_at", "error_code", "created_at")
+    list_select_related = ("owner",)
+    list_filter = ("status", "kind")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return Base.has_delete_permission(self, request, obj)

@@ -155,7 +155,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('position', models.BigIntegerField()),
                 ('fork', models.IntegerField(default=0)),
-                ('event_id', models.CharField(max_length=64)),
+                ('event_id', models.CharField(max_length=128)),
                 ('type', models.CharField(max_length=24)),
                 ('invocation_id', models.CharField(max_length=64)),
                 ('author', models.CharField(max_length=64)),
@@ -165,9 +165,9 @@ class Migration(migrations.Migration):
                 ('payload', models.JSONField()),
                 ('tokens', models.IntegerField(default=0)),
                 ('at', models.DateTimeField()),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='agents.run')),
-                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='agents.session')),
+                ('owner', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('run', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='events', to='agents.run')),
+                ('session', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='agents.session')),
             ],
             options={
                 'permissions': [('read_event_bodies', 'Can read what people and agents wrote')],
@@ -181,7 +181,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('scope', models.CharField(choices=[('app', 'App'), ('user', 'User')], max_length=4)),
-                ('agent', models.CharField(max_length=64)),
+                ('agent', models.CharField(blank=True, max_length=64)),
                 ('key', models.CharField(max_length=200)),
                 ('value', models.JSONField(null=True)),
                 ('changed_at', models.DateTimeField(auto_now=True)),
@@ -246,7 +246,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='event',
-            constraint=models.UniqueConstraint(fields=('session', 'event_id'), name='event_id_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('event_id', ''), _negated=True), fields=('session', 'event_id'), name='event_id_once'),
+        ),
+        migrations.AddIndex(
+            model_name='event',
+            index=models.Index(fields=['session', 'fork', 'position'], name='event_chain'),
         ),
         migrations.AddConstraint(
             model_name='state',

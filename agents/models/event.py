@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.db import models
 
 from agents.models.owned import Owned
@@ -6,16 +7,22 @@ from agents.models.session import Session
 
 
 class Event(Owned):
-    """One thing that happened: a Record of agents.runtime.events. Append-only; written by stores/writer.py alone.
+    """One thing that happened: a Record of agents.runtime.events. Append-only; written by the stores alone.
 
-    `position` runs from 1 without gaps in a session, over all forks.
+    `position` runs from 1 without gaps in a session, over all forks. Events go with their session; owner and run are
+    taken from rows the writing statement holds, so they need no check and no index of their own (half of its time).
     """
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="events")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="events", db_index=False)
     position = models.BigIntegerField()
     fork = models.IntegerField(default=0)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
-    event_id = models.CharField(max_length=64)
+    run = models.ForeignKey(
+        Run, on_delete=models.DO_NOTHING, related_name="events", db_constraint=False, db_index=False
+    )
+    event_id = models.CharField(max_length=128)
     type = models.CharField(max_length=24)
     invocation_id = models.CharField(max_length=64)
     author = models.CharField(max_length=64)
@@ -28,9 +35,14 @@ class Event(Owned):
 
     class Meta:
         constraints = [
-            # the visible history: ranges of (session, fork, position); also keeps positions unique
             models.UniqueConstraint(fields=["session", "position"], name="event_position"),
-            models.UniqueConstraint(fields=["session", "event_id"], name="event_id_once"),
+            models.UniqueConstraint(
+                fields=["session", "event_id"], condition=~models.Q(event_id=""), name="event_id_once"
+            ),
+        ]
+        indexes = [
+            # the visible history: one range of positions per fork of the chain
+            models.Index(fields=["session", "fork", "position"], name="event_chain")
         ]
         permissions = [("read_event_bodies", "Can read what people and agents wrote")]
 

@@ -31,7 +31,7 @@ class Session(Owned):
         ]
 
     def __str__(self) -> str:
-        return self.title or self.thread_id
+        return self.thread_id  # not the title: it is what people wrote, and this shows in admin and logs
 
 
 class Fork(models.Model):
@@ -54,7 +54,7 @@ class Fork(models.Model):
 
 
 class State(models.Model):
-    """A value that outlives a session. scope "app": owner is null; scope "user": the owner's."""
+    """A value that outlives a session. scope "app": of one agent, owner is null; "user": the owner's, agent is ""."""
 
     class Scope(models.TextChoices):
         APP = "app"
@@ -64,7 +64,7 @@ class State(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    agent = models.CharField(max_length=64)
+    agent = models.CharField(max_length=64, blank=True)
     key = models.CharField(max_length=200)
     value = models.JSONField(null=True)
     changed_at = models.DateTimeField(auto_now=True)

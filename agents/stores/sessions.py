@@ -1,0 +1,394 @@
+"""Conversations in PostgreSQL: how a run begins, and how its history is read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+import orjson
+import psycopg
+from django.db import connection
+from django.db.models.functions import Now
+
+from agents.models.session import Session as SessionRow
+from agents.runtime import codec
+from agents.runtime.errors import Rejected, RunFenced
+from agents.runtime.events import RunStarted, Stamped, Stored, UserMessage
+from agents.runtime.session import (
+    Action,
+    ModelCall,
+    Opening,
+    OpenRun,
+    Plan,
+    Planner,
+    RunEnd,
+    RunRequest,
+    Session,
+)
+from agents.stores import events, pool, sql, state
+from agents.stores.writer import Writer, current
+
+LEASE_S = 15.0
+_TRIES = 20
+
+# Ledgers of runs going on in this process, so that a steering message can be announced to its run.
+_ledgers: WeakValueDictionary[int, "PgLedger"] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A line of the conversation: number, the fork it left, and up to which position both are the same."""
+
+    number: int
+    parent: int | None
+    shared_position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A stretch of the visible chain, oldest first. truncated: older events exist. running: client id of the run going
+    on, "" if there is none; its own events are part of `stored`."""
+
+    session: Session
+    stored: tuple[Stored, ...]
+    truncated: bool
+    running: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What OPENING answers. id: None = the thread is new."""
+
+    id: int | None
+    agent: str
+    title: str
+    own_state: Mapping[str, Any]
+    shared_state: Mapping[str, Any]
+    head_fork: int
+    last_position: int
+    deleted: bool
+    forks: tuple[Fork, ...]
+    run_key: int | None
+    running: str | None
+
+    def session(self, owner_id: int, thread_id: str) -> Session:
+        return Session(
+            id="" if self.id is None else str(self.id),
+            owner_id=owner_id,
+            thread_id=thread_id,
+            agent=self.agent,
+            title=self.title,
+            state={**self.own_state, **self.shared_state},
+            fork=self.head_fork,
+            last_position=self.last_position,
+        )
+
+
+def chain(forks: Sequence[Fork], head: int) -> list[tuple[int, int]]:
+    """Return the visible chain as (fork, up to which position it counts), from the head to the trunk."""
+    by_number = {fork.number: fork for fork in forks}
+    up_to = 2**62
+    out = [(head, up_to)]
+    while (fork := by_number.get(head)) is not None and fork.parent is not None:
+        up_to = min(up_to, fork.shared_position)
+        head = fork.parent
+        out.append((head, up_to))
+    return out
+
+
+class PgLedger:
+    """The books of one run. Implements agents.runtime.session.RunLedger; the writer does the work."""
+
+    def __init__(self, *, run_key: int, epoch: int, opening_message_id: str = "", writer: Writer | None = None) -> None:
+        self.run_key = run_key
+        self.epoch = epoch
+        self._writer = writer or current()
+        self._opening_message_id = opening_message_id
+        self._seen: set[int] = set()
+        # a message may have come between the run's birth and the first heartbeat
+        self._inbox_waiting = True
+        _ledgers[run_key] = self
+
+    async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
+        """Store records in order; see RunLedger.append. Also raises RecordInvalid and, for a temp: key, ValueError."""
+        return await self._writer.append(run_key=self.run_key, epoch=self.epoch, records=records, end=end)
+
+    async def model_called(self, call: ModelCall) -> None:
+        """Store one model call, no later than the next append."""
+        self._writer.model_called(run_key=self.run_key, epoch=self.epoch, call=call)
+
+    async def steered(self) -> tuple[UserMessage, ...]:
+        """Return the steering messages that wait and mark them read. No statement if none was announced."""
+        if not self._inbox_waiting:
+            return ()
+        self._inbox_waiting = False
+        rows = await pool.fetch(sql.TAKE_STEERING, (self.run_key, self.epoch))
+        if not rows:
+            raise RunFenced
+        out: list[UserMessage] = []
+        for _, inbox_id, payload in rows:
+            if inbox_id is None or inbox_id in self._seen:
+                continue
+            self._seen.add(inbox_id)
+            message = codec.load("user_message", payload)
+            assert isinstance(message, UserMessage)
+            if message.id != self._opening_message_id:
+                out.append(message)
+        return tuple(out)
+
+    def notice_inbox(self) -> None:
+        """Say that a steering message waits, so that the next `steered` asks the database."""
+        self._inbox_waiting = True
+
+
+def notice_inbox(run_key: int) -> bool:
+    """Tell a run that a steering message waits for it; False if the run is not in this process."""
+    ledger = _ledgers.get(run_key)
+    if ledger is None:
+        return False
+    ledger.notice_inbox()
+    return True
+
+
+class PgSessionStore:
+    """Where runs begin. Implements agents.runtime.session.SessionStore.
+
+    Three statements: what is there, its history, and all of the new run in one. The last one takes only a session that
+    is as it was read; if it moved on meanwhile, everything is read and planned again.
+    """
+
+    async def open_run(self, request: RunRequest, plan: Planner) -> OpenRun:
+        """Create the run and store its first records in one transaction; see SessionStore.open_run."""
+        mine: set[str] = set()
+        for _ in range(_TRIES):
+            found = await _find(request.owner_id, request.thread_id, request.agent, request.run_id)
+            if found.run_key is not None and mine:
+                if opened := await self._recover(request, found, mine):
+                    return opened
+            _admit(request, found)
+            history = await _chain(found, found.head_fork)
+            session = found.session(request.owner_id, request.thread_id)
+            made = plan(Opening(session=session, history=history))
+            mine.add(made.records[0].id)
+            opening = _Opening(request, found, history, made)
+            try:
+                rows = await pool.fetch(sql.OPEN_NEW if found.id is None else sql.OPEN_KNOWN, opening.params())
+            except psycopg.errors.UniqueViolation as e:
+                if e.diag.constraint_name == "event_id_once":
+                    raise Rejected(
+                        "invalid_input", "A message with this id is already part of the conversation."
+                    ) from e
+                continue  # another run of this session or this id was first; the next look says which
+            except psycopg.DataError as e:
+                raise Rejected("invalid_input") from e
+            if rows:
+                return opening.result(*rows[0])
+        raise Rejected("run_conflict")
+
+    async def _recover(self, request: RunRequest, found: _Found, mine: set[str]) -> OpenRun | None:
+        """Return the run if an earlier try of ours made it and only the answer was lost."""
+        assert found.run_key is not None
+        records = tuple(events.load(row) for row in await pool.fetch(sql.EVENTS_OF_RUN, (found.run_key,)))
+        if not records or records[0].id not in mine:
+            return None
+        history = await _chain(found, found.head_fork)
+        return OpenRun(
+            request=request,
+            session=found.session(request.owner_id, request.thread_id),
+            run_key=found.run_key,
+            epoch=1,
+            history=tuple(stored for stored in history if stored.position < records[0].position),
+            records=records,
+            ledger=_ledger(found.run_key, request),
+            new_session=records[0].position == 1,
+        )
+
+
+class _Opening:
+    """One try to open a run: what was read and planned, as the parameters of the statement and as its result."""
+
+    def __init__(self, request: RunRequest, found: _Found, history: tuple[Stored, ...], plan: Plan) -> None:
+        if not plan.records or not isinstance(plan.records[0].record, RunStarted):
+            raise ValueError("A plan begins with RunStarted.")
+        self.request = request
+        self.found = found
+        self.started = plan.records[0].record
+        self.rows = [events.row(stamped) for stamped in plan.records]
+        self.fork = found.head_fork
+        self.own_state = dict(found.own_state)
+        self.new_forks = [{"number": 0, "parent": None, "shared_position": 0}] if found.id is None else []
+        if plan.fork_after is not None and found.id is not None:
+            self.fork = max((fork.number for fork in found.forks), default=0) + 1
+            parent = found.head_fork
+            self.new_forks.append({"number": self.fork, "parent": parent, "shared_position": plan.fork_after})
+            history = tuple(stored for stored in history if stored.position <= plan.fork_after)
+            self.own_state = state.fold(history)
+        self.history = history
+        self.scoped: dict[str, Any] = {}
+        for row in self.rows:
+            self.own_state.update(row.plain)
+            self.scoped.update(row.shared)
+
+    def params(self) -> dict[str, Any]:
+        request, found = self.request, self.found
+        return {
+            "owner_id": request.owner_id,
+            "thread_id": request.thread_id,
+            "session_id": found.id,
+            "session_agent": found.agent,
+            "head_fork": found.head_fork,
+            "last_position": found.last_position,
+            "count": len(self.rows),
+            "fork": self.fork,
+            "forks": orjson.dumps(self.new_forks).decode(),
+            "state": events.dump_json(self.own_state)[0].decode(),
+            "scoped": events.dump_json(self.scoped)[0].decode(),
+            "run_id": request.run_id,
+            "parent_run_id": request.parent_run_id,
+            "agent": self.started.agent,
+            "model": self.started.model,
+            "lease_s": LEASE_S,
+            "render_html": request.render_html,
+            "origin": request.origin,
+            "records": "[" + ",".join(row.json.decode() for row in self.rows) + "]",
+            "message_id": request.message.id if request.message else "",
+        }
+
+    def result(self, session_id: int, run_key: int) -> OpenRun:
+        request, found = self.request, self.found
+        records = tuple(
+            events.stored(row, position=found.last_position + n, fork=self.fork) for n, row in enumerate(self.rows, 1)
+        )
+        session = Session(
+            id=str(session_id),
+            owner_id=request.owner_id,
+            thread_id=request.thread_id,
+            agent=found.agent,
+            title=found.title,
+            state={**self.own_state, **found.shared_state, **self.scoped},
+            fork=self.fork,
+            last_position=records[-1].position,
+        )
+        return OpenRun(
+            request=request,
+            session=session,
+            run_key=run_key,
+            epoch=1,
+            history=self.history,
+            records=records,
+            ledger=_ledger(run_key, request),
+            new_session=found.id is None,
+        )
+
+
+def _ledger(run_key: int, request: RunRequest) -> PgLedger:
+    return PgLedger(
+        run_key=run_key, epoch=1, opening_message_id=request.message.id if request.message is not None else ""
+    )
+
+
+def _admit(request: RunRequest, found: _Found) -> None:
+    if found.run_key is not None:
+        raise Rejected("run_id_reused")
+    if found.deleted or (found.id is None and (request.parent_run_id or request.action is not Action.SEND)):
+        raise Rejected("thread_not_found")
+    if found.running is not None:
+        raise Rejected("run_conflict")
+
+
+async def _find(owner_id: int, thread_id: str, agent: str, run_id: str = "") -> _Found:
+    rows = await pool.fetch(sql.OPENING, (owner_id, thread_id, agent, run_id))
+    return _read_found(rows[0])
+
+
+async def _chain(found: _Found, head: int) -> tuple[Stored, ...]:
+    if found.id is None:
+        return ()
+    parts = chain(found.forks, head)
+    rows = await pool.fetch(sql.CHAIN, ([fork for fork, _ in parts], [up_to for _, up_to in parts], found.id))
+    return tuple(events.load(row) for row in rows)
+
+
+def _read_found(row: Sequence[Any]) -> _Found:
+    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared = (
+        orjson.loads(value) if n in (3, 7, 10) and isinstance(value, str) else value for n, value in enumerate(row)
+    )
+    return _Found(
+        id=session_id,
+        agent=agent,
+        title=title,
+        own_state=own or {},
+        shared_state=shared or {},
+        head_fork=head_fork,
+        last_position=last_position,
+        deleted=bool(deleted),
+        forks=tuple(Fork(number=n, parent=p, shared_position=s) for n, p, s in forks or ()),
+        run_key=run_key,
+        running=running,
+    )
+
+
+async def history(owner_id: int, thread_id: str, *, limit: int = 500, before: int | None = None) -> History:
+    """Return the newest `limit` events of the visible chain, below position `before` if it is given.
+
+    limit: at least 1. Two statements. Raises Rejected(thread_not_found), StorageUnavailable.
+    """
+    found = await _find(owner_id, thread_id, "")
+    rows = await pool.fetch(sql.CHAIN_PAGE, _page(found, limit, before))
+    return _history(owner_id, thread_id, found, rows, limit)
+
+
+def read_history(owner_id: int, thread_id: str, *, limit: int = 500, before: int | None = None) -> History:
+    """Do the same on Django's connection: for views and Celery, and inside their transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.OPENING, (owner_id, thread_id, "", ""))
+        found = _read_found(cursor.fetchone())
+        cursor.execute(sql.CHAIN_PAGE, _page(found, limit, before))
+        return _history(owner_id, thread_id, found, cursor.fetchall(), limit)
+
+
+async def visible(*, owner_id: int, thread_id: str) -> History:
+    """Return the whole visible chain. Raises Rejected(thread_not_found), StorageUnavailable."""
+    found = await _find(owner_id, thread_id, "")
+    if found.id is None:
+        raise Rejected("thread_not_found")
+    return History(
+        session=found.session(owner_id, thread_id),
+        stored=await _chain(found, found.head_fork),
+        truncated=False,
+        running=found.running or "",
+    )
+
+
+async def warm_up() -> None:
+    """Open the pool and prepare the reads of a beginning run, so that the first one need not.
+
+    Raises StorageUnavailable.
+    """
+    await pool.fetch(sql.OPENING, (0, "", "", ""))
+    await pool.fetch(sql.CHAIN, ([0], [0], 0))
+
+
+def _page(found: _Found, limit: int, before: int | None) -> tuple[Any, ...]:
+    if found.id is None or found.deleted:
+        raise Rejected("thread_not_found")
+    parts = chain(found.forks, found.head_fork)
+    below = 2**62 if before is None else before - 1
+    up_to = [min(last, below) for _, last in parts]
+    return [fork for fork, _ in parts], up_to, found.id, limit + 1, limit + 1
+
+
+def _history(owner_id: int, thread_id: str, found: _Found, rows: Sequence[Sequence[Any]], limit: int) -> History:
+    stored = [events.load(row) for row in rows[:limit]]
+    stored.reverse()
+    return History(
+        session=found.session(owner_id, thread_id),
+        stored=tuple(stored),
+        truncated=len(rows) > limit,
+        running=found.running or "",
+    )
+
+
+def touch(*, owner_id: int, thread_id: str) -> bool:
+    """Move the conversation to the top of the owner's list; False if it is not there. Sync."""
+    return bool(SessionRow.objects.of(owner_id).filter(thread_id=thread_id, deleted_at=None).update(active_at=Now()))

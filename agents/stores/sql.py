@@ -1,0 +1,281 @@
+"""The statements of the hot path, as text. Everything else goes through the ORM.
+
+Lock order, the same in every statement that locks more than one row: sessions by id, each together with its run, then
+state rows by their unique key. Whoever waits here waits in that order, so there is no deadlock.
+"""
+
+# One batch of the writer: $1 the runs, $2 the records, $3 the model calls, each a JSON array; $4 the kinds of jobs that
+# follow a run. `held` is the fence: a run that is over, or whose epoch was raised, is not in it and gets nothing
+# stored. It locks run and session, so what it sees is the newest, not the snapshot's.
+_APPEND = """
+WITH asked AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%s::json) AS t(
+        run bigint, epoch int, status text, prompt bigint, cached bigint, completion bigint, reasoning bigint,
+        model_calls int, error_code text, error_message text)
+), held AS MATERIALIZED (
+    SELECT s.id AS session_id, s.owner_id, s.agent, s.last_position, s.title, s.title_by_person,
+           r.id AS run, r.client_id, r.fork
+    FROM asked a
+    JOIN agents_run r ON r.id = a.run AND r.epoch = a.epoch AND r.status = 'running'
+    JOIN agents_session s ON s.id = r.session_id
+    ORDER BY s.id
+    FOR UPDATE OF s, r{skip}
+), given AS MATERIALIZED (
+    SELECT e.*, h.session_id, h.owner_id, h.agent, h.fork, h.last_position
+    FROM ROWS FROM (json_to_recordset(%s::json) AS (
+        run bigint, id text, type text, invocation_id text, author text, branch text, filter_key text, origin jsonb,
+        payload jsonb, tokens int, at timestamptz, state jsonb, scoped jsonb)) WITH ORDINALITY AS e(
+        run, id, type, invocation_id, author, branch, filter_key, origin, payload, tokens, at, state, scoped, ord)
+    JOIN held h ON h.run = e.run
+), known AS MATERIALIZED (
+    SELECT g.run, g.id FROM given g
+    JOIN agents_event e ON e.session_id = g.session_id AND e.event_id = g.id AND e.event_id <> ''
+), fresh AS MATERIALIZED (
+    SELECT g.*, g.last_position + row_number() OVER (PARTITION BY g.run ORDER BY g.ord) AS position
+    FROM given g LEFT JOIN known k ON k.run = g.run AND k.id = g.id
+    WHERE k.id IS NULL
+), written AS (
+    INSERT INTO agents_event (owner_id, session_id, position, fork, run_id, event_id, type, invocation_id, author,
+                              branch, filter_key, origin, payload, tokens, at)
+    SELECT owner_id, session_id, position, fork, run, id, type, invocation_id, author,
+           coalesce(branch, ''), coalesce(filter_key, ''), coalesce(origin, '{{}}'), payload, coalesce(tokens, 0), at
+    FROM fresh ORDER BY ord
+), folded AS MATERIALIZED (
+    SELECT f.session_id, jsonb_object_agg(kv.key, kv.value ORDER BY f.ord) AS delta
+    FROM fresh f, jsonb_each(f.state) kv WHERE f.state IS NOT NULL GROUP BY f.session_id
+), moved AS (
+    UPDATE agents_session s
+    SET last_position = m.position,
+        -- only at the end: an indexed column that changes makes the update three times as dear
+        active_at = CASE WHEN a.status IS NULL THEN s.active_at ELSE clock_timestamp() END,
+        state = CASE WHEN d.delta IS NULL THEN s.state ELSE s.state || d.delta END
+    FROM (SELECT session_id, run, max(position) AS position FROM fresh GROUP BY session_id, run) m
+    JOIN asked a ON a.run = m.run
+    LEFT JOIN folded d ON d.session_id = m.session_id
+    WHERE s.id = m.session_id
+), shared AS (
+    INSERT INTO agents_state (scope, owner_id, agent, key, value, changed_at)
+    SELECT DISTINCT ON (scope, owner_id, agent, key) scope, owner_id, agent, key, value, clock_timestamp()
+    FROM (SELECT split_part(kv.key, ':', 1) AS scope,
+                 CASE WHEN kv.key LIKE 'user:%%' THEN f.owner_id END AS owner_id,
+                 CASE WHEN kv.key LIKE 'app:%%' THEN f.agent ELSE '' END AS agent,
+                 substr(kv.key, strpos(kv.key, ':') + 1) AS key, kv.value, f.ord
+          FROM fresh f, jsonb_each(f.scoped) kv WHERE f.scoped IS NOT NULL) v
+    ORDER BY scope, owner_id, agent, key, ord DESC
+    ON CONFLICT (scope, owner_id, agent, key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at
+), called AS (
+    INSERT INTO agents_modelcall (owner_id, call_id, session_id, run_id, invocation_id, purpose, provider, model,
+                                  prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, ttft_ms,
+                                  latency_ms, finish_reason, error_code, parts, request_sha256, started_at)
+    SELECT h.owner_id, c.id, h.session_id, h.run, c.invocation_id, c.purpose, c.provider, c.model,
+           c.prompt, c.cached, c.completion, c.reasoning, c.ttft_ms,
+           c.latency_ms, c.finish_reason, c.error_code, c.parts, c.request_sha256,
+           coalesce(c.started_at, clock_timestamp())
+    FROM ROWS FROM (json_to_recordset(%s::json) AS (
+        run bigint, id text, invocation_id text, purpose text, provider text, model text, prompt int, cached int,
+        completion int, reasoning int, ttft_ms float8, latency_ms float8, finish_reason text, error_code text,
+        parts jsonb, request_sha256 text, started_at timestamptz)) WITH ORDINALITY AS c(
+        run, id, invocation_id, purpose, provider, model, prompt, cached, completion, reasoning, ttft_ms, latency_ms,
+        finish_reason, error_code, parts, request_sha256, started_at, ord)
+    JOIN held h ON h.run = c.run
+    ORDER BY c.ord
+    ON CONFLICT (call_id) DO NOTHING
+), ended AS (
+    UPDATE agents_run r
+    SET status = a.status, ended_at = clock_timestamp(), prompt_tokens = a.prompt, cached_tokens = a.cached,
+        completion_tokens = a.completion, reasoning_tokens = a.reasoning, model_calls = a.model_calls,
+        error_code = a.error_code, error_message = a.error_message
+    FROM asked a JOIN held h ON h.run = a.run
+    WHERE r.id = h.run AND a.status IS NOT NULL
+), planted AS (
+    INSERT INTO agents_job (kind, owner_id, session_id, scope, range, status, attempts, next_at, error_code,
+                            error_message, created_at)
+    SELECT k.kind, h.owner_id, h.session_id, '', jsonb_build_object('run', h.client_id), 'queued', 0,
+           clock_timestamp(), '', '', clock_timestamp()
+    FROM held h JOIN asked a ON a.run = h.run AND a.status IS NOT NULL
+    CROSS JOIN unnest(%s::text[]) AS k(kind)
+    WHERE k.kind <> 'title' OR (h.title = '' AND NOT h.title_by_person)
+    ORDER BY h.session_id
+    ON CONFLICT DO NOTHING
+    RETURNING id, session_id
+)
+SELECT h.run, h.fork, h.last_position,
+       (SELECT array_agg(k.id) FROM known k WHERE k.run = h.run),
+       (SELECT array_agg(p.id) FROM planted p WHERE p.session_id = h.session_id)
+FROM held h
+"""
+APPEND = _APPEND.format(skip="")
+# When somebody holds one session's row for long, the others go on; who was left out is asked for by FATE.
+APPEND_SKIPPING_LOCKED = _APPEND.format(skip=" SKIP LOCKED")
+
+# What became of runs that an APPEND did not find: gone (no row), over, fenced, or only locked.
+FATE = "SELECT id, epoch, status = 'running' FROM agents_run WHERE id = ANY(%s)"
+
+_EVENT_COLUMNS = """e.position, e.fork, e.event_id, e.type, e.invocation_id, e.author, e.branch, e.filter_key, e.origin,
+       e.payload, e.tokens, e.at, r.client_id"""
+
+EVENTS_BY_ID = f"""
+SELECT ask.id, {_EVENT_COLUMNS}
+FROM agents_run ask
+JOIN agents_event e ON e.session_id = ask.session_id
+JOIN agents_run r ON r.id = e.run_id
+WHERE ask.id = ANY(%s) AND e.event_id = ANY(%s) AND e.event_id <> ''
+"""
+
+EVENTS_OF_RUN = f"""
+SELECT {_EVENT_COLUMNS}
+FROM agents_run r JOIN agents_event e ON e.session_id = r.session_id AND e.run_id = r.id
+WHERE r.id = %s ORDER BY e.position
+"""
+
+# What a request to run finds. One row always: the session's columns are null when the thread is new.
+OPENING = """
+SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coalesce(s.head_fork, 0),
+       coalesce(s.last_position, 0), s.deleted_at IS NOT NULL,
+       (SELECT jsonb_agg(jsonb_build_array(f.number, f.parent, f.shared_position) ORDER BY f.number)
+        FROM agents_fork f WHERE f.session_id = s.id),
+       (SELECT r.id FROM agents_run r WHERE r.session_id = s.id AND r.client_id = ask.run_id),
+       (SELECT r.client_id FROM agents_run r WHERE r.session_id = s.id AND r.status = 'running'),
+       (SELECT jsonb_object_agg(st.scope || ':' || st.key, st.value) FROM agents_state st
+        WHERE (st.scope = 'app' AND st.owner_id IS NULL AND st.agent = coalesce(s.agent, ask.agent))
+           OR (st.scope = 'user' AND st.owner_id = ask.owner_id AND st.agent = ''))
+FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id) ask
+LEFT JOIN agents_session s ON s.owner_id = ask.owner_id AND s.thread_id = ask.thread_id
+"""
+
+# The visible chain: one range of positions per fork. $1 forks, $2 up to which position each counts.
+CHAIN = f"""
+SELECT {_EVENT_COLUMNS}
+FROM unnest(%s::int[], %s::bigint[]) AS part(fork, up_to)
+JOIN agents_event e ON e.session_id = %s AND e.fork = part.fork AND e.position <= part.up_to
+JOIN agents_run r ON r.id = e.run_id AND r.session_id = e.session_id
+ORDER BY e.position
+"""
+
+# The newest `limit` events of the chain below a position, newest first.
+CHAIN_PAGE = f"""
+SELECT {_EVENT_COLUMNS}
+FROM unnest(%s::int[], %s::bigint[]) AS part(fork, up_to)
+CROSS JOIN LATERAL (
+    SELECT * FROM agents_event p
+    WHERE p.session_id = %s AND p.fork = part.fork AND p.position <= part.up_to
+    ORDER BY p.position DESC LIMIT %s
+) e
+JOIN agents_run r ON r.id = e.run_id AND r.session_id = e.session_id
+ORDER BY e.position DESC LIMIT %s
+"""
+
+# A run begins: everything in one statement, so it is its own transaction. `here` has no row when the session is no
+# longer as OPENING saw it; the unique indexes of agents_run refuse a second running run and a run id met before.
+_OPEN = """
+WITH here AS ({here}), forked AS (
+    INSERT INTO agents_fork (session_id, number, parent, shared_position, created_at)
+    SELECT here.id, f.number, f.parent, f.shared_position, clock_timestamp()
+    FROM here, json_to_recordset(%(forks)s::json) AS f(number int, parent int, shared_position bigint)
+), run AS (
+    INSERT INTO agents_run (owner_id, session_id, client_id, parent_client_id, fork, agent, model, status, epoch,
+                            lease_expires_at, render_html, origin, started_at, prompt_tokens, cached_tokens,
+                            completion_tokens, reasoning_tokens, model_calls, error_code, error_message)
+    SELECT %(owner_id)s, here.id, %(run_id)s, %(parent_run_id)s, %(fork)s, %(agent)s, %(model)s, 'running', 1,
+           clock_timestamp() + make_interval(secs => %(lease_s)s), %(render_html)s, %(origin)s, clock_timestamp(),
+           0, 0, 0, 0, 0, '', ''
+    FROM here
+    RETURNING id
+), written AS (
+    INSERT INTO agents_event (owner_id, session_id, position, fork, run_id, event_id, type, invocation_id, author,
+                              branch, filter_key, origin, payload, tokens, at)
+    SELECT %(owner_id)s, here.id, %(last_position)s + e.ord, %(fork)s, run.id, e.id, e.type, e.invocation_id,
+           e.author, coalesce(e.branch, ''), coalesce(e.filter_key, ''), coalesce(e.origin, '{{}}'), e.payload,
+           coalesce(e.tokens, 0), e.at
+    FROM here, run, ROWS FROM (json_to_recordset(%(records)s::json) AS (
+        id text, type text, invocation_id text, author text, branch text, filter_key text, origin jsonb,
+        payload jsonb, tokens int, at timestamptz)) WITH ORDINALITY AS e(
+        id, type, invocation_id, author, branch, filter_key, origin, payload, tokens, at, ord)
+    ORDER BY e.ord
+), shared AS (
+    INSERT INTO agents_state (scope, owner_id, agent, key, value, changed_at)
+    SELECT split_part(kv.key, ':', 1), CASE WHEN kv.key LIKE 'user:%%' THEN %(owner_id)s::int END,
+           CASE WHEN kv.key LIKE 'app:%%' THEN %(session_agent)s ELSE '' END,
+           substr(kv.key, strpos(kv.key, ':') + 1), kv.value, clock_timestamp()
+    FROM here, jsonb_each(%(scoped)s::jsonb) kv
+    ORDER BY 1, 2, 3, 4
+    ON CONFLICT (scope, owner_id, agent, key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at
+), taken AS (
+    UPDATE agents_inbox i SET consumed_at = clock_timestamp(), run_id = run.id
+    FROM here, run
+    WHERE i.session_id = here.id AND i.client_id = %(message_id)s AND i.consumed_at IS NULL
+)
+SELECT here.id, run.id FROM here, run
+"""
+OPEN_NEW = _OPEN.format(
+    here="""
+    INSERT INTO agents_session (owner_id, thread_id, agent, title, title_by_person, head_fork, last_position, state,
+                                seen_position, created_at, active_at)
+    SELECT %(owner_id)s, %(thread_id)s, %(session_agent)s, '', false, %(fork)s,
+           %(last_position)s + %(count)s, %(state)s::jsonb, 0, clock_timestamp(), clock_timestamp()
+    ON CONFLICT (owner_id, thread_id) DO NOTHING
+    RETURNING id"""
+)
+OPEN_KNOWN = _OPEN.format(
+    here="""
+    UPDATE agents_session
+    SET head_fork = %(fork)s, last_position = %(last_position)s + %(count)s, state = %(state)s::jsonb,
+        active_at = clock_timestamp()
+    WHERE id = %(session_id)s AND owner_id = %(owner_id)s AND last_position = %(last_position)s
+      AND head_fork = %(head_fork)s AND deleted_at IS NULL
+    RETURNING id"""
+)
+
+# Renew leases and read the flags, for all runs of a process at once. Locks runs in the order of APPEND.
+HEARTBEAT = """
+WITH held AS MATERIALIZED (
+    SELECT r.id, r.session_id, r.cancel_requested_at IS NOT NULL AS cancel_requested
+    FROM unnest(%s::bigint[], %s::int[]) AS beat(run, epoch)
+    JOIN agents_run r ON r.id = beat.run AND r.epoch = beat.epoch AND r.status = 'running'
+    ORDER BY r.session_id
+    FOR UPDATE OF r
+), renewed AS (
+    UPDATE agents_run r SET lease_expires_at = clock_timestamp() + make_interval(secs => %s)
+    FROM held WHERE r.id = held.id
+)
+SELECT held.id, held.cancel_requested,
+       EXISTS (SELECT FROM agents_inbox i
+               WHERE i.session_id = held.session_id AND i.consumed_at IS NULL AND i.kind = 'steer')
+FROM held
+"""
+
+# Take a run over whose lease is out: the epoch is raised, so its owner is fenced from here on. One taker wins.
+TAKE_OVER = """
+WITH held AS MATERIALIZED (
+    SELECT r.id FROM agents_run r JOIN agents_session s ON s.id = r.session_id
+    WHERE r.id = %s AND r.epoch = %s AND r.status = 'running' AND r.lease_expires_at < clock_timestamp()
+    FOR UPDATE OF s, r
+)
+UPDATE agents_run r SET epoch = r.epoch + 1, lease_expires_at = clock_timestamp() + make_interval(secs => %s)
+FROM held WHERE r.id = held.id
+RETURNING r.epoch
+"""
+
+# Steering messages for a run, marked read; none if the run is over or fenced. Also those it got before, so that the
+# statement may be sent twice.
+TAKE_STEERING = """
+WITH held AS MATERIALIZED (
+    SELECT id, session_id FROM agents_run WHERE id = %s AND epoch = %s AND status = 'running' FOR SHARE
+), taken AS (
+    UPDATE agents_inbox i SET consumed_at = coalesce(i.consumed_at, clock_timestamp()), run_id = held.id
+    FROM held
+    WHERE i.session_id = held.session_id AND i.kind = 'steer' AND (i.consumed_at IS NULL OR i.run_id = held.id)
+    RETURNING i.id, i.payload
+)
+SELECT held.id, taken.id, taken.payload FROM held LEFT JOIN taken ON true ORDER BY taken.id
+"""
+
+# What a lost run took out of the inbox but did not come to store.
+GIVE_STEERING_BACK = """
+UPDATE agents_inbox i SET consumed_at = NULL, run_id = NULL
+WHERE i.run_id = %s AND NOT EXISTS (
+    SELECT FROM agents_event e
+    WHERE e.session_id = i.session_id AND e.run_id = i.run_id AND e.type = 'user_message'
+      AND e.payload ->> 'id' = i.client_id)
+RETURNING i.id
+"""

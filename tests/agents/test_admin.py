@@ -1,0 +1,138 @@
+"""The admin: every table is there, nobody edits what the stores wrote, and bodies need their own permission."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from agents.models.event import Event
+from agents.models.job import Job
+from agents.models.model_call import ModelCall
+from agents.models.run import Inbox, Run
+from agents.models.session import Fork, Session, State
+from artifacts.models import Artifact, Version
+from workbench.models import ApiToken, SignInLink
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+OURS = [m for app in ("agents", "artifacts", "workbench") for m in apps.get_app_config(app).get_models()]
+WRITTEN_BY_STORES = [m for m in OURS if m not in (ApiToken, SignInLink, Job)]
+SECRET = "what alice wrote"
+
+
+@pytest.fixture(autouse=True)
+def static_root(settings: Any, tmp_path: Path) -> None:
+    """WhiteNoise warns when its directory is missing, and warnings are errors."""
+    settings.STATIC_ROOT = tmp_path
+
+
+def person(name: str, **more: Any) -> Any:
+    return get_user_model().objects.create_user(name, **more)
+
+
+@pytest.fixture
+def root(db: None) -> Client:
+    return signed_in(person("root", is_staff=True, is_superuser=True))
+
+
+def signed_in(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def rows(owner: Any, n: int) -> None:
+    """Make one row in every table."""
+    session = Session.all_owners.create(owner=owner, thread_id=f"t{n}", agent="a", title=SECRET, state={"k": SECRET})
+    Fork.objects.create(session=session, number=0)
+    State.objects.create(scope="user", owner=owner, key=f"k{n}", value=SECRET)
+    run = Run.all_owners.create(
+        owner=owner, session=session, client_id="r", agent="a", lease_expires_at=AT, started_at=AT
+    )
+    Inbox.all_owners.create(owner=owner, session=session, client_id="c", kind="queue", payload={"text": SECRET})
+    Event.all_owners.create(
+        owner=owner, session=session, position=1, run=run, event_id="e", type="user_message", invocation_id="i",
+        author="user", payload={"text": SECRET}, at=AT,
+    )  # fmt: skip
+    ModelCall.all_owners.create(
+        owner=owner, session=session, run=run, call_id=f"c{n}", provider="p", model="m", started_at=AT
+    )
+    Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT)
+    artifact = Artifact.all_owners.create(owner=owner, session=session, public_id=uuid4(), name=f"{n}.txt")
+    Version.all_owners.create(
+        owner=owner, artifact=artifact, number=1, blob="b", mime="text/plain", size_bytes=1, sha256="0", origin="upload"
+    )
+    ApiToken.all_owners.create(owner=owner, name="n", digest=f"digest{n}", prefix="wb_1")
+    SignInLink.all_owners.create(owner=owner, digest=f"link{n}", expires_at=AT + timedelta(minutes=15))
+
+
+def url(model: Any, page: str, *args: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
+
+
+def test_every_table_is_in_the_admin() -> None:
+    assert [m.__name__ for m in OURS if m not in admin.site._registry] == []
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda m: m.__name__)
+def test_lists_take_as_many_queries_for_ten_rows_as_for_two(root: Client, model: Any) -> None:
+    counts = []
+    for numbers in (range(2), range(2, 10)):
+        for n in numbers:
+            rows(person(f"person{n}"), n)
+        with CaptureQueriesContext(connection) as queries:
+            assert root.get(url(model, "changelist")).status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda m: m.__name__)
+def test_a_row_can_be_looked_at(root: Client, model: Any) -> None:
+    rows(person("alice"), 1)
+    assert root.get(url(model, "change", model._default_manager.get().pk)).status_code == 200
+
+
+@pytest.mark.parametrize("model", WRITTEN_BY_STORES, ids=lambda m: m.__name__)
+def test_what_the_stores_wrote_is_not_added_changed_or_deleted_here(root: Client, model: Any) -> None:
+    rows(person("alice"), 1)
+    pk = model._default_manager.get().pk
+    assert root.get(url(model, "add")).status_code == 403
+    assert root.post(url(model, "change", pk), {}).status_code == 403
+    assert root.post(url(model, "delete", pk), {"post": "yes"}).status_code == 403
+    assert model._default_manager.filter(pk=pk).exists()
+
+
+@pytest.mark.parametrize("may_read", [False, True])
+@pytest.mark.parametrize("model", [Session, State, Inbox, Event], ids=lambda m: m.__name__)
+def test_bodies_need_the_permission_to_read_them(db: None, model: Any, may_read: bool) -> None:
+    rows(person("alice"), 1)
+    staff = person("staff", is_staff=True)
+    names = [f"view_{model._meta.model_name}", *(["read_event_bodies"] if may_read else [])]
+    staff.user_permissions.add(*Permission.objects.filter(content_type__app_label="agents", codename__in=names))
+    client = signed_in(staff)
+    page = client.get(url(model, "change", model._default_manager.get().pk))
+    assert page.status_code == 200
+    assert (SECRET in page.content.decode()) is may_read
+    assert SECRET not in client.get(url(model, "changelist")).content.decode()
+
+
+def test_no_digest_is_shown_and_a_key_can_be_revoked(root: Client) -> None:
+    rows(person("alice"), 1)
+    token = ApiToken.all_owners.get()
+    assert "digest1" not in root.get(url(ApiToken, "change", token.pk)).content.decode()
+    root.post(url(ApiToken, "changelist"), {"action": "revoke", "_selected_action": [token.pk]})
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_who_is_not_staff_sees_no_admin(db: None) -> None:
+    assert signed_in(person("alice")).get(reverse("admin:index")).status_code == 302
