@@ -1,0 +1,146 @@
+"""What the offline provider says, in English and Chinese."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """One language. Fields with braces are formats."""
+
+    notice: str  # said once in a conversation
+    greeting: str
+    thanks: str
+    about_us: str
+    no_files: str
+    no_tool: str
+    found: str
+    found_in: str
+    weak: str
+    nothing: str
+    summary: str
+    summary_line: str
+    note_name: str
+    outline: str
+    file_line: str
+    page: str
+    line: str
+    character: str
+    under: str
+    read_up_to: str
+    unreadable: str
+    empty_file: str
+    no_page: str
+    files_are: str
+    saved: str
+    not_saved: str
+    nothing_to_save: str
+    thinking_read: str
+    thinking_on: str
+    thinking_search: str
+    thinking_plain: str
+    thinking_save: str
+    comma: str
+    of_pages: str
+
+
+ENGLISH = Words(
+    notice=(
+        "*I am the built-in offline assistant, not a language model: I find and quote passages by the words they share "
+        "with your question, and understand nothing. To connect a model, set OPENAI_API_KEY or OPENAI_BASE_URL.*"
+    ),
+    greeting="Hello! Attach a text or PDF file and ask about it; I find the passages that answer you and quote them.",
+    thanks="You're welcome.",
+    about_us=(
+        "Without a language model I can do a few things, all by rules:\n\n"
+        "- read the files you attach (text, Markdown, CSV, JSON, code, PDF) and quote what answers your question, with "
+        "page or line\n"
+        "- pick the sentences that say what a file is about\n"
+        "- list the files of this conversation\n"
+        "- save a note as a file\n\n"
+        "I cannot write, reason, calculate or answer from general knowledge."
+    ),
+    no_files=(
+        "I can't answer that: no language model is connected, and there is no file here to look it up in. Attach one "
+        "that says it, and I will find the passage."
+    ),
+    no_tool="I can't read files in this conversation: the tool for it is not available.",
+    found="This is what {name} says:",
+    found_in="This is what the files say:",
+    weak="No passage in {name} clearly answers this. The closest:",
+    nothing="I found nothing about this in {name}. Other words, as the file may put it, could help.",
+    summary="The sentences of {name} that say most about it:",
+    summary_line="- {text} ({place})",
+    note_name="notes-on-{stem}.md",
+    outline="Its headings: {headings}",
+    file_line="{name}, {place}",
+    page="page {n}",
+    line="line {n}",
+    character="character {n}",
+    under='under "{heading}"',
+    read_up_to="I read {name} up to {place}; what comes after it I have not looked at.",
+    unreadable="I could not read {name}: {complaint}",
+    empty_file="{name} holds no text.",
+    no_page="{name} has no page {n} that I could read.",
+    files_are="The files of this conversation:",
+    saved="Saved as {name}.",
+    not_saved="It could not be saved: {complaint}",
+    nothing_to_save='Tell me what to save, for instance: save a note: "call the printer on Monday".',
+    thinking_read="The answer has to come from {names}; I read it first.",
+    thinking_on="{name} goes on; I read further.",
+    thinking_search="I look for passages about: {terms}.",
+    thinking_plain="There is nothing to look up for this.",
+    thinking_save="A note is to be saved as {name}.",
+    comma=", ",
+    of_pages="{place} of {pages}",
+)
+
+CHINESE = Words(
+    notice=(
+        "*我是内置的离线助手，不是语言模型：我只按词语与问题的重合程度查找并引用原文，并不理解内容。"
+        "要连接模型，请设置 OPENAI_API_KEY 或 OPENAI_BASE_URL。*"
+    ),
+    greeting="你好！附上一个文本或 PDF 文件并提问，我会找出能回答的原文并引用。",
+    thanks="不客气。",
+    about_us=(
+        "没有语言模型时，我按规则能做这些事：\n\n"
+        "- 读取你附上的文件（文本、Markdown、CSV、JSON、代码、PDF），引用能回答问题的原文，并注明页码或行号\n"
+        "- 挑出最能说明文件内容的句子\n"
+        "- 列出本对话中的文件\n"
+        "- 把笔记保存为文件\n\n"
+        "我不会写作、推理、计算，也不能凭常识回答。"
+    ),
+    no_files="这个问题我答不了：没有连接语言模型，这里也没有可查的文件。请附上写有答案的文件，我来找出原文。",
+    no_tool="本对话中没有读取文件的工具，我读不了文件。",
+    found="{name} 中是这样写的：",
+    found_in="文件中是这样写的：",
+    weak="{name} 中没有明确回答这个问题的段落，最接近的是：",
+    nothing="在 {name} 中没有找到相关内容。换成文件里可能用的词，也许能找到。",
+    summary="{name} 中最能说明其内容的句子：",
+    summary_line="- {text}（{place}）",
+    note_name="{stem}-笔记.md",
+    outline="标题：{headings}",
+    file_line="{name}，{place}",
+    page="第 {n} 页",
+    line="第 {n} 行",
+    character="第 {n} 个字符",
+    under="“{heading}”一节",
+    read_up_to="{name} 我只读到{place}，之后的内容没有看。",
+    unreadable="{name} 读不了：{complaint}",
+    empty_file="{name} 中没有文字。",
+    no_page="{name} 中没有我能读到的第 {n} 页。",
+    files_are="本对话中的文件：",
+    saved="已保存为 {name}。",
+    not_saved="没能保存：{complaint}",
+    nothing_to_save="请告诉我要保存什么，例如：保存笔记：“周一给印刷厂打电话”。",
+    thinking_read="答案要从 {names} 里找，先读文件。",
+    thinking_on="{name} 还没读完，继续读。",
+    thinking_search="查找与这些词有关的段落：{terms}。",
+    thinking_plain="这句话不需要查文件。",
+    thinking_save="要把笔记保存为 {name}。",
+    comma="、",
+    of_pages="{place}（共 {pages} 页）",
+)
+
+
+def words(*, wide: bool) -> Words:
+    return CHINESE if wide else ENGLISH
