@@ -1,8 +1,16 @@
 #!/usr/bin/env python
-"""Django's command line. `--data DIR` before or after any command names the data directory of the installation."""
+"""The command line. `--data DIR` before or after any command names the data directory of the installation.
 
+`up` starts servers and processes and needs no Django in the launcher itself. Commands of ours that need the servers
+borrow them: those of a running `up`, else their own for a moment.
+"""
+
+import contextlib
 import os
 import sys
+from pathlib import Path
+
+BORROWERS = frozenset({"ask", "owner", "token"})
 
 
 def take_data_option(argv: list[str]) -> list[str]:
@@ -22,9 +30,38 @@ def take_data_option(argv: list[str]) -> list[str]:
     return rest
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
-    arguments = take_data_option(sys.argv)
-    from django.core.management import execute_from_command_line
+    command = arguments[1] if len(arguments) > 1 else ""
+    asks_only = bool({"--help", "-h", "--version"} & set(arguments))
+    if command == "up":
+        from workbench.up import main as up  # noqa: PLC0415  # each command loads what it needs
 
-    execute_from_command_line(arguments)
+        sys.exit(up(arguments[2:]))
+    if command in ("--version", "version"):
+        from workbench.version import version  # noqa: PLC0415
+
+        sys.exit(print(version()))
+    with contextlib.ExitStack() as stack:
+        if command in BORROWERS and not asks_only:
+            borrow(stack)
+        elif asks_only or command in ("help", ""):
+            os.environ.setdefault("DEBUG", "true")  # words about commands need no secret key
+        from django.core.management import execute_from_command_line  # noqa: PLC0415
+
+        execute_from_command_line(arguments)
+
+
+def borrow(stack: contextlib.ExitStack) -> None:
+    from workbench import borrow as borrowing  # noqa: PLC0415
+    from workbench.processes import CannotStart  # noqa: PLC0415
+
+    data = Path(os.environ.get("WORKBENCH_DATA") or Path(__file__).resolve().parent / "var").resolve()
+    try:
+        stack.enter_context(borrowing.servers(data))
+    except CannotStart as e:
+        sys.exit(f"{e}")
+
+
+if __name__ == "__main__":
+    main(take_data_option(sys.argv))

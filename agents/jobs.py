@@ -1,1 +1,158 @@
-"""Names of the background jobs."""
+"""Names of the background jobs, how to ask for them, and how a worker takes one.
+
+A Job row is planted in the transaction that made the work (stores/writer.py plants AFTER_RUN with a run's last event).
+`send` then tells the broker; if that fails the row simply waits until the sweep sends it again.
+"""
+
+import logging
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from celery import current_app
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+
+from agents.models.job import Job
+
+logger = logging.getLogger(__name__)
+
+# Celery task names
+RUN_JOB: Final = "agents.tasks.run_job"
+SWEEP: Final = "agents.tasks.sweep"
+
+# Kinds of Job rows
+TITLE: Final = "title"  # name a conversation after its first run
+KINDS: Final = (TITLE,)
+AFTER_RUN: Final = (TITLE,)  # planted at the end of every run
+
+SWEEP_EVERY_S: Final = 10.0
+MAX_ATTEMPTS: Final = 5
+# Longer than any job here takes; a job whose worker died is done again after it.
+LEASE: Final = timedelta(seconds=90)
+RESEND_AFTER: Final = timedelta(seconds=60)
+# A fresh row is the sender's; only what has waited this long is sent again.
+GRACE: Final = timedelta(seconds=5)
+BACKOFF: Final = tuple(timedelta(seconds=s) for s in (10, 60, 300, 900))
+MAX_UNSENT: Final = 1_000
+
+_sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="job-sender")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A job that this worker has for LEASE. attempt: from 1."""
+
+    id: int
+    kind: str
+    owner_id: int | None
+    session_id: int | None
+    scope: str
+    attempt: int
+
+
+def send(job_ids: Iterable[int]) -> None:
+    """Tell the broker about jobs whose rows are committed. Returns at once and never fails: the sweep is behind it."""
+    ids = tuple(job_ids)
+    if not ids:
+        return
+    # The queue is short as long as the broker answers; when it does not, the rows can wait.
+    if _sender._work_queue.qsize() < MAX_UNSENT:
+        _sender.submit(_publish, ids)
+
+
+def _publish(job_ids: tuple[int, ...]) -> None:
+    try:
+        for job_id in job_ids:
+            current_app.send_task(RUN_JOB, kwargs={"job_id": job_id}, retry=False, ignore_result=True)
+    except (OperationalError, OSError) as error:
+        logger.warning("jobs not sent, the sweep will: %s", type(error).__name__)
+
+
+def claim(job_id: int) -> Claim | None:
+    """Take a job for LEASE; None if it is done, dead, gone, or another worker has it."""
+    free = Q(status=Job.Status.QUEUED) | Q(status=Job.Status.RUNNING, lease_expires_at__lt=Now())
+    taken = Job.objects.filter(free, pk=job_id).update(
+        status=Job.Status.RUNNING, attempts=F("attempts") + 1, lease_expires_at=Now() + LEASE
+    )
+    if not taken:
+        return None
+    job = Job.objects.get(pk=job_id)
+    if job.attempts > MAX_ATTEMPTS:
+        _bury(job_id, "worker_lost", "Every worker that tried it died.")
+        return None
+    return Claim(
+        id=job.pk,
+        kind=job.kind,
+        owner_id=job.owner_id,
+        session_id=job.session_id,
+        scope=job.scope,
+        attempt=job.attempts,
+    )
+
+
+def done(job: Claim) -> None:
+    """Close a job that was done."""
+    _mine(job).update(status=Job.Status.DONE, ended_at=Now(), lease_expires_at=None, error_code="", error_message="")
+
+
+def failed(job: Claim, code: str, message: str) -> None:
+    """Put a job back for another try later, or bury it after MAX_ATTEMPTS tries."""
+    if job.attempt >= MAX_ATTEMPTS:
+        _bury(job.id, code, message)
+        return
+    wait = BACKOFF[min(job.attempt, len(BACKOFF)) - 1]
+    try:
+        with transaction.atomic():
+            _mine(job).update(
+                status=Job.Status.QUEUED,
+                next_at=Now() + wait,
+                lease_expires_at=None,
+                error_code=code[:64],
+                error_message=message[:1000],
+            )
+    except IntegrityError:
+        # Somebody asked for the same again meanwhile; that row does the work.
+        _bury(job.id, "superseded", message)
+
+
+def due() -> tuple[int, ...]:
+    """Return jobs that nobody works on although their time has come, and keep them from being returned for a minute."""
+    waiting = Q(status=Job.Status.QUEUED, next_at__lt=Now() - GRACE) & (
+        Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now())
+    )
+    dropped = Q(status=Job.Status.RUNNING, lease_expires_at__lt=Now())
+    with transaction.atomic():
+        found = tuple(
+            Job.objects.select_for_update(skip_locked=True)
+            .filter(waiting | dropped)
+            .order_by("next_at", "id")
+            .values_list("id", flat=True)[:500]
+        )
+        # Of a queued row the lease only says when to send it again.
+        Job.objects.filter(pk__in=found, status=Job.Status.QUEUED).update(lease_expires_at=Now() + RESEND_AFTER)
+    return found
+
+
+def trim(older_than: timedelta) -> int:
+    """Delete finished rows older than that and return how many."""
+    return Job.objects.filter(status=Job.Status.DONE, ended_at__lt=Now() - older_than).delete()[0]
+
+
+def _mine(job: Claim):  # type: ignore[no-untyped-def]  # a QuerySet of Job; django-stubs infers it
+    return Job.objects.filter(pk=job.id, status=Job.Status.RUNNING, attempts=job.attempt)
+
+
+def _bury(job_id: int, code: str, message: str) -> None:
+    Job.objects.filter(pk=job_id).update(
+        status=Job.Status.DEAD,
+        ended_at=Now(),
+        lease_expires_at=None,
+        error_code=code[:64],
+        error_message=message[:1000],
+    )
+    logger.error("job %s is dead: %s", job_id, code)

@@ -1,1 +1,185 @@
-"""Settings in, Runner out."""
+"""Settings in, Runner out: the only place that picks implementations and reads the agents' settings."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+
+from agents.presets import assistant
+from agents.providers import offline, openai
+from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactRef
+from agents.runtime.errors import Rejected
+from agents.runtime.events import UserMessage
+from agents.runtime.invocation import Limits, Services
+from agents.runtime.model import FilePart, Model, ModelInfo, Part
+from agents.runtime.runner import Runner
+from agents.runtime.session import OpenRun, RunRequest
+from agents.stores import db
+from agents.stores.sessions import PgSessionStore
+from agents.tools import artifacts as artifact_tools
+from artifacts.rows import session_of_thread
+from artifacts.store import DjangoArtifactStore
+
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_DEFAULT = "gpt-4.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredModel:
+    """A model that may answer. endpoint: None = the offline one."""
+
+    info: ModelInfo
+    endpoint: openai.Endpoint | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """What `live` needs. prepare: fills in what the request leaves open and looks its files up; raises Rejected."""
+
+    runner: Runner
+    redis_url: str
+    runs_per_owner: int
+    prepare: Callable[[RunRequest], Awaitable[RunRequest]]
+
+
+def redis_url() -> str:
+    """Return where the live log is."""
+    return str(settings.REDIS_URL)
+
+
+def build() -> Wiring:
+    """Return the wiring of this installation."""
+    agent = assistant.build(artifact_tools.tools())
+    runner = Runner(
+        agents={agent.name: agent},
+        default_agent=agent.name,
+        sessions=PgSessionStore(),
+        services=services,
+        limits=Limits(),
+        now=now,
+        new_id=new_id,
+    )
+    return Wiring(runner=runner, redis_url=redis_url(), runs_per_owner=settings.RUNS_PER_OWNER, prepare=prepare)
+
+
+async def close_clients() -> None:
+    """Close this event loop's connections to models."""
+    await openai.close_clients()
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    return uuid4().hex
+
+
+def services(request: RunRequest, opened: OpenRun) -> Services:
+    """Return what one run reaches outside, bound to its owner and session."""
+    files = DjangoArtifactStore(owner_id=request.owner_id, session_id=opened.session.id)
+    return Services(
+        model=model_of(request.model, request.owner_id),
+        artifacts=files,
+        ledger=opened.ledger,
+        now=now,
+        new_id=new_id,
+        monotonic=monotonic,
+    )
+
+
+def models() -> tuple[ConfiguredModel, ...]:
+    """Return the models a person may choose from; the first is the default, and there is always one."""
+    listed = tuple(_configured(entry) for entry in settings.MODELS)
+    if settings.OPENAI_MODEL or (not listed and (settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)):
+        name = settings.OPENAI_MODEL or OPENAI_DEFAULT
+        listed = (_configured({"name": name}), *(model for model in listed if model.info.name != name))
+    return listed or (ConfiguredModel(info=offline.INFO, endpoint=None),)
+
+
+def model_of(name: str, owner_id: int) -> Model:
+    """Return the model of this name ("" = the default), able to read the owner's images. Raises Rejected."""
+    known = models()
+    found = next((model for model in known if not name or model.info.name == name), None)
+    if found is None:
+        raise Rejected("model_unavailable", f'There is no model "{name}" here.')
+    if found.endpoint is None:
+        return offline.OfflineModel()
+
+    async def image(part: FilePart) -> bytes:
+        files = DjangoArtifactStore(owner_id=owner_id, session_id=None)
+        return await files.load(await files.find(part.artifact_id, part.version))
+
+    return openai.OpenAIModel(info=found.info, endpoint=found.endpoint, files=image)
+
+
+def _configured(entry: dict[str, Any]) -> ConfiguredModel:
+    info = ModelInfo(
+        name=entry["name"],
+        provider=entry.get("provider", "openai"),
+        window_tokens=entry.get("window"),
+        price_prompt=entry.get("price_prompt"),
+        price_cached=entry.get("price_cached"),
+        price_completion=entry.get("price_completion"),
+        images=bool(entry.get("images", False)),
+    )
+    endpoint = openai.Endpoint(
+        base_url=entry.get("base_url") or settings.OPENAI_BASE_URL or OPENAI_URL,
+        api_key=entry.get("api_key") or settings.OPENAI_API_KEY,
+        connect_s=settings.MODEL_CONNECT_TIMEOUT_S,
+        read_s=settings.MODEL_READ_TIMEOUT_S,
+        total_s=settings.MODEL_TOTAL_TIMEOUT_S,
+        transport="httpx" if settings.MODEL_HTTP == "httpx" else "aiohttp",
+    )
+    return ConfiguredModel(info=info, endpoint=endpoint)
+
+
+async def prepare(request: RunRequest) -> RunRequest:
+    """Name the model, store uploads, and look up every file the message names, for this owner. Raises Rejected."""
+    names = [model.info.name for model in models()]
+    if request.model and request.model not in names:
+        raise Rejected("model_unavailable", f'There is no model "{request.model}" here.')
+    request = replace(request, model=request.model or names[0])
+    message = request.message
+    if message is None or not (request.uploads or any(isinstance(part, FilePart) for part in message.parts)):
+        return request
+    if len(request.uploads) > settings.MAX_FILES_PER_MESSAGE:
+        raise Rejected("payload_too_large", f"At most {settings.MAX_FILES_PER_MESSAGE} files per message.")
+    find = db.in_thread(session_of_thread)
+    session_id = await find(request.owner_id, request.thread_id, make=bool(request.uploads))
+    if request.uploads and session_id is None:
+        raise Rejected("thread_not_found")
+    files = DjangoArtifactStore(owner_id=request.owner_id, session_id=None if session_id is None else str(session_id))
+    parts: list[Part] = []
+    try:
+        for part in message.parts:
+            parts.append(await _looked_up(part, files) if isinstance(part, FilePart) else part)
+        for upload in request.uploads:
+            ref = await files.save(name=upload.name, data=upload.data, mime=upload.mime, origin={"kind": "upload"})
+            parts.append(_part(ref))
+    except ArtifactMissing as error:
+        raise Rejected("invalid_input", "An attached file is not there any more.") from error
+    except ArtifactInvalid as error:
+        raise Rejected("invalid_input", str(error)) from error
+    whole = UserMessage(id=message.id, parts=tuple(parts), kind=message.kind, context=message.context)
+    return replace(request, message=whole, uploads=())
+
+
+async def _looked_up(part: FilePart, files: DjangoArtifactStore) -> FilePart:
+    return _part(await files.find(part.artifact_id, part.version or None))
+
+
+def _part(ref: ArtifactRef) -> FilePart:
+    kind = ref.mime.partition("/")[0]
+    return FilePart(
+        artifact_id=ref.artifact_id,
+        version=ref.version,
+        name=ref.name,
+        mime=ref.mime,
+        size_bytes=ref.size_bytes,
+        media=kind if kind in ("image", "audio", "video") else "document",
+    )

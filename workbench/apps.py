@@ -1,6 +1,9 @@
 from django.apps import AppConfig
 
+from workbench.celery import app as celery  # every process that plants a job must know the broker
+
 
 class WorkbenchConfig(AppConfig):
     name = "workbench"
+    celery = celery
     default_auto_field = "django.db.models.BigAutoField"

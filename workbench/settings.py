@@ -4,10 +4,12 @@ Every variable may be given as NAME_FILE instead, the path of a file that holds 
 table.
 """
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -50,12 +52,54 @@ def env_list(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in env(name, default).split(",") if part.strip()]
 
 
+def env_seconds(name: str, default: float) -> float:
+    value = env(name)
+    if not value:
+        return default
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise ImproperlyConfigured(f"{name} must be a number of seconds above 0, not {value!r}.")
+    return seconds
+
+
+def env_choice(name: str, default: str, *choices: str) -> str:
+    value = env(name, default) or default
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+    return value
+
+
+def env_url(name: str, default: str, *schemes: str) -> str:
+    """Return an URL with one of the schemes, or "". The value itself is not repeated: it may hold a password."""
+    value = env(name) or default
+    if value and value.partition("://")[0] not in schemes:
+        raise ImproperlyConfigured(f"{name} must start with one of: {', '.join(f'{s}://' for s in schemes)}")
+    return value
+
+
+def env_models() -> list[dict[str, Any]]:
+    """Return MODELS, a JSON list of objects with at least a name: several models to choose from."""
+    value = env("MODELS")
+    try:
+        models = json.loads(value) if value else []
+    except ValueError as e:
+        raise ImproperlyConfigured(f"MODELS is not JSON: {e}") from e
+    if not isinstance(models, list) or not all(isinstance(m, dict) and m.get("name") for m in models):
+        raise ImproperlyConfigured('MODELS must be a JSON list like [{"name": "gpt-4.1", "window": 1000000}].')
+    return models
+
+
 def services(data: Path) -> dict[str, str]:
     """Return what `manage.py up` wrote of its embedded servers, if they were started on this data directory."""
     try:
         found = json.loads((data / "services.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except (OSError, ValueError) as e:
+        raise ImproperlyConfigured(f"{data / 'services.json'} cannot be read: {e}. Remove it and start again.") from e
     return {str(k): str(v) for k, v in found.items()}
 
 
@@ -78,10 +122,36 @@ def secret_key() -> str:
 
 
 SECRET_KEY = secret_key()
+
+# Doors. `up` serves plain http on 127.0.0.1, so cookies are marked secure when the address people use is https.
+PUBLIC_URL = env_url("PUBLIC_URL", "", "http", "https").rstrip("/")
+HTTPS = env_bool("HTTPS", default=PUBLIC_URL.startswith("https://"))
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
+if PUBLIC_URL:
+    ALLOWED_HOSTS.append(urlsplit(PUBLIC_URL).hostname or "")
+    CSRF_TRUSTED_ORIGINS.append(PUBLIC_URL)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Browsers share cookies between ports: two installations on one machine must not sign each other out.
+SESSION_COOKIE_NAME = "workbench_" + hashlib.sha256(f"cookie:{SECRET_KEY}".encode()).hexdigest()[:8]
+SESSION_COOKIE_AGE = 30 * 24 * 3600
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SECURE_SSL_REDIRECT = HTTPS and env_bool("HTTPS_REDIRECT", default=False)
+SECURE_HSTS_SECONDS = env_int("HSTS_SECONDS", 0) if HTTPS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "workbench.errors.csrf_failed"
+if env_bool("BEHIND_PROXY", default=False):  # a proxy in front that sets, and never passes on, this header
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "new"
+LOGOUT_REDIRECT_URL = "sign_in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -96,9 +166,12 @@ INSTALLED_APPS = [
     "workbench.apps.WorkbenchConfig",
 ]
 
+# Every one of these is async-capable (tests/workbench/test_middleware.py): a sync one costs a thread per request.
 MIDDLEWARE = [
+    "workbench.middleware.Reference",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workbench.middleware.ContentSecurityPolicy",
+    "workbench.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -121,27 +194,129 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "workbench.middleware.nonce",
             ],
         },
     }
 ]
 
 # Services. Each pool stays small: the sum over all processes must stay below max_connections (doctor checks).
-DATABASE_URL = env("DATABASE_URL", EMBEDDED.get("DATABASE_URL", ""))
-REDIS_URL = env("REDIS_URL", EMBEDDED.get("REDIS_URL", ""))
-CELERY_BROKER_URL = env("CELERY_BROKER_URL", EMBEDDED.get("CELERY_BROKER_URL", REDIS_URL))
+DATABASE_URL = env_url("DATABASE_URL", EMBEDDED.get("DATABASE_URL", ""), "postgres", "postgresql")
+REDIS_URL = env_url("REDIS_URL", EMBEDDED.get("REDIS_URL", ""), "redis", "rediss", "unix")
+CELERY_BROKER_URL = env_url(
+    "CELERY_BROKER_URL",
+    # Celery's word for a Redis on a socket is another one than everybody's
+    EMBEDDED.get("CELERY_BROKER_URL") or REDIS_URL.replace("unix://", "redis+socket://", 1),
+    *("redis", "rediss", "redis+socket", "amqp", "amqps", "pyamqp", "memory"),
+)
+DATABASE_POOL = env_int("DATABASE_POOL", 10, least=2)  # of each of a process's two pools: the ORM's and the writer's
+WORKER_POOL = env_int("WORKER_POOL", 2, least=2)  # the same in worker processes; `up` starts them with it
+WEB_PROCESSES = env_int("WEB_PROCESSES", 1, least=1)  # how many share the database; doctor adds the pools up
 
 DATABASES: dict[str, dict[str, Any]] = {}
 if DATABASE_URL:
     DATABASES["default"] = {
         **dj_database_url.parse(DATABASE_URL),
         "CONN_MAX_AGE": 0,
-        "OPTIONS": {
-            "pool": {"min_size": 1, "max_size": env_int("DATABASE_POOL", 10, least=2), "timeout": 30},
-            "options": "-c jit=off",
+        "CONN_HEALTH_CHECKS": True,  # after a restart of the database nobody is handed a dead connection
+        "TEST": {"NAME": env("TEST_DATABASE_NAME") or None},
+    }
+    DATABASES["default"]["OPTIONS"] = {
+        **DATABASES["default"].get("OPTIONS", {}),
+        "pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 30},
+        "options": "-c jit=off",
+    }
+
+# Hints only (a run started, a memory changed): what must arrive never goes through the channel layer.
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
+if REDIS_URL:
+    CHANNEL_LAYERS["default"] = {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {
+            # the layer waits 5 s for a message at a time; redis's own default of 5 s would end each wait with an error
+            "hosts": [{"address": REDIS_URL, "socket_connect_timeout": 2, "socket_timeout": 15}],
+            "prefix": "workbench-hint",
+            "capacity": 500,
+            "expiry": 10,
+            "group_expiry": 24 * 3600,
         },
     }
 
+# Background work. Tasks carry ids and run again when a worker dies under them; what they owe stands in Job rows.
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_SOFT_TIME_LIMIT = 600
+CELERY_TASK_TIME_LIMIT = 660
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES = env_int("WORKER_PROCESSES", 2, least=1)
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 1.5
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = True  # doctor asks whether a worker lives
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_TASK_PUBLISH_RETRY = False  # the Job row waits, and the sweep sends it again
+CELERY_BROKER_TRANSPORT_OPTIONS = {"max_retries": 0, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+if CELERY_BROKER_URL.startswith("redis"):
+    CELERY_BROKER_TRANSPORT_OPTIONS |= {
+        "visibility_timeout": 900,  # longer than the hard time limit, else a running task is given out twice
+        "socket_connect_timeout": 2,
+        "socket_timeout": 10,  # a broker that hangs is a broker that is away
+    }
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # in memory: intervals need no file that a crash can spoil
+CELERY_BEAT_SCHEDULE = {
+    # the name is agents.jobs.SWEEP; settings cannot import it
+    "sweep": {"task": "agents.tasks.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
+}
+
+# Limits per owner
+RUNS_PER_OWNER = env_int("RUNS_PER_OWNER", 3, least=1)
+SOCKETS_PER_OWNER = env_int("SOCKETS_PER_OWNER", 20, least=1)
+FRAMES_PER_SECOND = env_int("FRAMES_PER_SECOND", 20, least=1)
+SHUTDOWN_GRACE_S = env_seconds("SHUTDOWN_GRACE_S", 30)  # how long runs may go on after SIGTERM
+
+# Models. None of the three set: the offline provider, which says that it is not a language model.
+OPENAI_API_KEY = env("OPENAI_API_KEY")
+OPENAI_BASE_URL = env_url("OPENAI_BASE_URL", "", "http", "https")
+OPENAI_MODEL = env("OPENAI_MODEL")
+MODELS = env_models()
+MODEL_HTTP = env_choice("MODEL_HTTP", "aiohttp", "aiohttp", "httpx")  # httpx for company proxies; costs more CPU
+MODEL_CONNECT_TIMEOUT_S = env_seconds("MODEL_CONNECT_TIMEOUT_S", 10)
+MODEL_READ_TIMEOUT_S = env_seconds("MODEL_READ_TIMEOUT_S", 120)  # between two pieces of an answer
+MODEL_TOTAL_TIMEOUT_S = env_seconds("MODEL_TOTAL_TIMEOUT_S", 900)
+
+# Files
+UPLOAD_MAX_BYTES = env_int("UPLOAD_MAX_MB", 100, least=1) * 1024 * 1024
+MAX_FILES_PER_MESSAGE = env_int("MAX_FILES_PER_MESSAGE", 10, least=1)
+UPLOAD_TYPES = env_list(
+    "UPLOAD_TYPES", "text/*,image/png,image/jpeg,image/gif,image/webp,application/pdf,application/json"
+)
+EXTRACT_TIMEOUT_S = env_int("EXTRACT_TIMEOUT_S", 60, least=1)  # reading text out of one file, in its own process
+EXTRACT_MEMORY_BYTES = env_int("EXTRACT_MEMORY_MB", 1024, least=256) * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # JSON bodies: clients resend the whole history
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_PERMISSIONS = 0o600
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "artifacts": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": str(DATA_DIR / "files"),
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
+    },
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage."
+        + ("StaticFilesStorage" if DEBUG else "ManifestStaticFilesStorage")
+    },
+}
+
+# The language of a page is the person's choice (a cookie), else what the browser asks for.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "workbench" / "locale"]
@@ -149,8 +324,27 @@ TIME_ZONE = env("TIME_ZONE", "UTC")
 USE_TZ = True
 USE_I18N = True
 
-STATIC_URL = "static/"
+STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = DATA_DIR / "files"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Logs go to stderr; bodies of messages never go into them.
+LOG_LEVEL = env_choice("LOG_LEVEL", "INFO", "DEBUG", "INFO", "WARNING", "ERROR")
+LOG_FORMAT = env_choice("LOG_FORMAT", "plain", "plain", "json")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"ids": {"()": "workbench.logs.Ids"}},
+    "formatters": {"plain": {"()": "workbench.logs.PlainFormatter"}, "json": {"()": "workbench.logs.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["ids"]}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        **{name: {"level": LOG_LEVEL} for name in ("workbench", "agents", "artifacts")},
+        "celery": {"level": "WARNING"},
+        "daphne": {"level": "WARNING"},
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
+    },
+}

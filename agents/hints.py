@@ -1,0 +1,36 @@
+"""Hints to an owner's open pages: "something about this conversation changed, look again".
+
+A hint travels through the channel layer, which drops under load; nothing that must arrive is sent this way.
+"""
+
+import asyncio
+import logging
+
+from channels.exceptions import ChannelFull
+from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 1.0
+
+
+def group(owner_id: int) -> str:
+    """Return the channel layer group that all sockets of an owner join."""
+    return f"owner-{owner_id}"
+
+
+async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:
+    """Tell the owner's open pages that a conversation changed; never fails, waits at most a second.
+
+    changed: run_started, run_ended, title, inbox, seen, deleted, restored.
+    """
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    message = {"type": "workbench.hint", "owner_id": owner_id, "thread_id": thread_id, "changed": changed}
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await layer.group_send(group(owner_id), message)
+    except (OSError, TimeoutError, RedisError, ChannelFull) as error:
+        logger.info("hint not sent: %s", type(error).__name__)

@@ -1,1 +1,0 @@
-"""Runs going on in this process."""

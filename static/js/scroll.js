@@ -1,0 +1,135 @@
+// Where the reader looks. One scroll owner; `follow` sticks to the end, `anchor` is the message put at the top.
+
+const NEAR_PX = 32;
+const MOVED_PX = 5;
+const TOP_PX = 16;
+const CLAMP_EM = 6;
+
+export class Scroll {
+  #box;
+  #thread;
+  #dock;
+  #reserve;
+  #button;
+  #anchor = null;
+  #last = 0;
+  #seenBlocks = 0;
+  #blocks = 0;
+  #say;
+  follow = false;
+
+  constructor({ box, thread, dock, reserve, button, say }) {
+    this.#box = box;
+    this.#thread = thread;
+    this.#dock = dock;
+    this.#reserve = reserve;
+    this.#button = button;
+    this.#say = say;
+    box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    box.addEventListener("wheel", (e) => { if (e.deltaY < 0) this.follow = false; }, { passive: true });
+    box.addEventListener("toggle", () => { this.follow = false; this.settle(); }, true);
+    document.addEventListener("selectionchange", () => {
+      const selection = getSelection();
+      if (!selection.isCollapsed && thread.contains(selection.anchorNode)) this.follow = false;
+    });
+    new ResizeObserver(() => this.settle()).observe(dock);
+  }
+
+  // Puts a message just sent under the top edge; of a long one its last lines stay visible.
+  place(node) {
+    this.#anchor = node;
+    this.follow = false;
+    this.#seenBlocks = this.#blocks = 0;
+    this.settle();
+    const em = parseFloat(getComputedStyle(node).fontSize) * CLAMP_EM;
+    const top = this.#topOf(node) + Math.max(0, node.offsetHeight - em * 2);
+    this.#box.scrollTop = top - TOP_PX;
+    this.#last = this.#box.scrollTop;
+    this.#show();
+  }
+
+  // After the transcript grew. blocks: finished blocks of this run so far, for the button.
+  settle(blocks = this.#blocks) {
+    this.#blocks = blocks;
+    this.#makeRoom();
+    if (this.follow) this.#toEnd();
+    this.#show();
+  }
+
+  followNow() {
+    this.follow = true;
+    this.#toEnd();
+    this.#show();
+  }
+
+  // Opens a thread where the reader left it, else with the last message of the person at the top.
+  open(key) {
+    const kept = sessionStorage.getItem(key);
+    const saids = this.#thread.querySelectorAll(".msg-user");
+    const last = saids[saids.length - 1];
+    if (kept !== null) this.#box.scrollTop = Number(kept);
+    else if (last) this.#box.scrollTop = this.#topOf(last) - TOP_PX;
+    this.#last = this.#box.scrollTop;
+    addEventListener("pagehide", () => sessionStorage.setItem(key, String(this.#box.scrollTop)));
+    this.#show();
+  }
+
+  // Runs a change above the viewport without moving what is read.
+  hold(change) {
+    const pin = [...this.#thread.querySelectorAll("article")].find((a) => a.getBoundingClientRect().bottom > 0);
+    const before = pin?.getBoundingClientRect().top ?? 0;
+    change();
+    if (pin?.isConnected) this.#box.scrollTop += pin.getBoundingClientRect().top - before;
+    this.#last = this.#box.scrollTop;
+  }
+
+  #scrolled() {
+    const now = this.#box.scrollTop;
+    if (now < this.#last - MOVED_PX) this.follow = false;
+    else if (now > this.#last && Math.abs(this.#hidden()) <= NEAR_PX) this.follow = true;
+    this.#last = now;
+    if (this.#hidden() <= 0) this.#seenBlocks = this.#blocks;
+    this.#show();
+  }
+
+  // Space below the text, so that the placed message can stand at the top from its first moment.
+  #makeRoom() {
+    if (!this.#anchor?.isConnected) {
+      this.#reserve.style.blockSize = "0px";
+      return;
+    }
+    const seen = this.#box.clientHeight - this.#dock.offsetHeight;
+    const below = this.#endOfText() - this.#topOf(this.#anchor);
+    const padding = parseFloat(getComputedStyle(this.#thread).paddingBlockEnd);
+    this.#reserve.style.blockSize = `${Math.max(0, seen - below - TOP_PX - padding + Math.max(0, this.#anchor.offsetHeight - 192))}px`;
+  }
+
+  #topOf(node) {
+    return node.getBoundingClientRect().top - this.#box.getBoundingClientRect().top + this.#box.scrollTop;
+  }
+
+  #endOfText() {
+    return this.#topOf(this.#reserve);
+  }
+
+  // Pixels of text below what can be seen over the composer.
+  #hidden() {
+    return this.#endOfText() - this.#box.scrollTop - (this.#box.clientHeight - this.#dock.offsetHeight);
+  }
+
+  #toEnd() {
+    this.#box.scrollTop += Math.max(0, this.#hidden() + TOP_PX);
+    this.#last = this.#box.scrollTop;
+    this.#seenBlocks = this.#blocks;
+  }
+
+  #show() {
+    const away = !this.follow && this.#hidden() > NEAR_PX;
+    this.#button.hidden = !away;
+    if (!away) return;
+    const fresh = this.#blocks - this.#seenBlocks;
+    const text = fresh > 1 ? this.#say("newBlocks", { n: fresh }) : this.#say("newText");
+    const node = this.#button.querySelector("[data-slot=text]");
+    if (node.textContent !== text) node.textContent = text;
+  }
+}

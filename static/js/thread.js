@@ -1,0 +1,215 @@
+// One conversation: frames in, state, view out; what the person asks, frames out. The thread id never changes here.
+import { Delivery } from "delivery";
+import { Follow } from "follow";
+import { Inbound } from "inbound";
+import { content } from "outbox";
+import { begun, dropped, following, idle, isOver, stopping } from "reduce";
+import { refreshSidebar } from "sidebar";
+import { uuid } from "words";
+
+export class Thread {
+  #id;
+  #parts; // { view, scroll, composer, queue, announcer, drafts, transcript, send, isOpen, wake, started }
+  #state;
+  #delivery;
+  #inbound;
+  #mine = new Set(); // runs this page asked for
+  #wantCancel = "";
+  #askedId = "";
+  #follow;
+
+  // known: what the stored transcript shows: { exists, runId, lastRun, lastState }.
+  constructor(id, known, parts) {
+    this.#id = id;
+    this.#parts = parts;
+    this.#state = idle(id);
+    this.lastRun = known.lastRun;
+    this.lastState = known.lastState;
+    this.#inbound = new Inbound({
+      state: () => this.#state,
+      show: (state) => this.#set(state),
+      gap: (state) => this.#follow.attach(state.runId),
+      fetch: () => parts.transcript.fetchAll(),
+      read: (messageId) => parts.queue.forget(messageId),
+      isMine: (runId) => this.#mine.has(runId),
+    });
+    this.#follow = new Follow(id, known.exists, {
+      state: () => this.#state,
+      show: (state) => this.#set(state),
+      send: parts.send,
+      fetch: () => parts.transcript.fetchAll(),
+      clear: () => { this.#inbound.clear(); parts.view.keepOnly(""); },
+    });
+    this.#delivery = new Delivery(id, parts, {
+      state: () => this.#state,
+      lastRun: () => this.lastRun,
+      show: (entry) => this.#show(entry),
+      lose: (runId) => { if (runId === this.#state.runId) this.#set(dropped(this.#state)); },
+      drop: (runId) => this.#drop(runId),
+      follow: (runId) => this.#follow.attach(runId),
+      resend: (entry) => this.send(entry),
+    });
+    if (known.runId) this.#set(following(this.#state, known.runId));
+    for (const entry of this.#delivery.runs) {
+      this.#mine.add(entry.runId);
+      if (isOver(this.#state)) this.#show(entry);
+    }
+    setInterval(() => this.#tick(), 1000);
+  }
+
+  // Lifecycle
+
+  get state() {
+    return this.#state;
+  }
+
+  opened() {
+    this.#follow.attach(this.#state.phase === "sending" ? null : this.#state.runId);
+    this.#delivery.reconnected();
+    if (this.#wantCancel) this.#sendCancel();
+    if (this.#follow.known && isOver(this.#state)) this.#parts.transcript.catchUp(this.lastRun, this.lastState);
+  }
+
+  lost() {
+    setTimeout(() => this.#delivery.explain(), 2_000);
+  }
+
+  frame(frame) {
+    if (frame.type === frame.type.toUpperCase()) this.#event(frame);
+    else if (frame.type === "thread") this.#hint(frame);
+    else if (frame.threadId && frame.threadId !== this.#id) return;
+    else if (frame.type === "accepted") this.#accepted(frame);
+    else if (frame.type === "rejected") this.#delivery.rejected(frame);
+    else if (frame.type === "attached") this.#follow.attached(frame);
+    else if (frame.type === "resync") this.#follow.resync();
+  }
+
+  // Actions
+
+  send({ text, files, steer = false }) {
+    const message = { id: uuid(), role: "user", content: content(text, files) };
+    if (!isOver(this.#state)) {
+      this.#delivery.add({ kind: steer ? "steer" : "queue", message, text, files });
+      return;
+    }
+    this.#start({ message, text, files });
+    this.#parts.scroll.place(this.#parts.view.said(message.id));
+  }
+
+  // action: retry (messageId: what was asked), continue, edit (messageId: what is replaced; with text and files).
+  again(action, messageId, { text = "", files = [] } = {}) {
+    if (!isOver(this.#state)) return;
+    const message = action === "edit" ? { id: uuid(), role: "user", content: content(text, files) } : null;
+    this.#askedId = message?.id ?? messageId;
+    this.#start({ action, messageId, message, text, files });
+    if (message) this.#parts.scroll.place(this.#parts.view.said(message.id));
+  }
+
+  // Returns whether there was something to stop.
+  stop() {
+    if (isOver(this.#state) || this.#state.phase === "stopping") return false;
+    const unsent = !this.#parts.isOpen() && this.#delivery.take((e) => e.kind === "run" && e.runId === this.#state.runId);
+    if (unsent) {
+      this.#drop(unsent.runId);
+      if (unsent.message) this.#parts.composer.restore(unsent);
+      return true;
+    }
+    this.#inbound.freeze();
+    this.#wantCancel = this.#state.runId;
+    this.#set(stopping(this.#state));
+    this.#sendCancel();
+    return true;
+  }
+
+  resend(messageId) {
+    this.#delivery.again(messageId);
+    this.#parts.wake();
+  }
+
+  // Takes a message that was not sent out of the conversation and returns it.
+  unsend(messageId) {
+    const entry = this.#delivery.take((e) => e.message?.id === messageId);
+    this.#parts.view.said(messageId)?.remove();
+    if (entry?.runId) this.#drop(entry.runId);
+    return entry;
+  }
+
+  // The transcript was fetched anew. runId: the run that goes on, whose frames come over the socket.
+  replaced({ runId, lastRun, lastState }) {
+    this.lastRun = lastRun;
+    this.lastState = lastState;
+    const sending = this.#state.phase === "sending" ? this.#state.runId : "";
+    const keep = runId && runId === this.#state.runId ? runId : sending;
+    this.#parts.view.keepOnly(keep);
+    if (!keep) this.#follow.restart(runId);
+  }
+
+  // Private
+
+  #start({ action = "", messageId = "", message, text, files }) {
+    const entry = { kind: "run", runId: uuid(), message, text, files, action, messageId };
+    this.#mine.add(entry.runId);
+    this.#show(entry);
+    this.#parts.started(text || files[0]?.name || "");
+    this.#delivery.add(entry);
+  }
+
+  #show({ runId, message }) {
+    this.#set({ ...begun(this.#state, { runId, message, at: this.#inbound.now() }), askedId: this.#askedId });
+  }
+
+  #drop(runId) {
+    this.#parts.view.forget(runId);
+    if (runId === this.#state.runId) this.#set(dropped(this.#state));
+  }
+
+  #sendCancel() {
+    const frame = { type: "cancel", threadId: this.#id, runId: this.#wantCancel, requestId: uuid() };
+    if (this.#parts.send(frame)) this.#wantCancel = "";
+  }
+
+  #accepted(frame) {
+    if (frame.what === "run") this.#follow.known = true;
+    this.#delivery.accepted(frame);
+  }
+
+  #hint({ threadId, changed }) {
+    refreshSidebar();
+    if (threadId === this.#id && /^(inbox|run_)/.test(changed)) this.#parts.queue.refresh();
+  }
+
+  #event(event) {
+    const ours = event.metadata?.workbench ?? {};
+    if (ours.threadId && ours.threadId !== this.#id) return;
+    if (event.type === "CUSTOM" && event.name === "workbench.title") refreshSidebar();
+    this.#inbound.push(event);
+  }
+
+  #set(state) {
+    const before = this.#state;
+    this.#state = state;
+    const { view, scroll, composer, announcer } = this.#parts;
+    view.render(state, this.#inbound.now());
+    scroll.settle(view.blocks);
+    composer.show(state.phase);
+    announcer.run(state);
+    document.getElementById("main").dataset.phase = state.phase;
+    if (!isOver(before) && isOver(state) && state.runId && state.runId === before.runId) this.#ended(state);
+  }
+
+  #ended(state) {
+    this.lastRun = state.runId;
+    this.lastState = state.phase;
+    this.#askedId = "";
+    this.#wantCancel = "";
+    this.#parts.transcript.seen();
+    refreshSidebar();
+    this.#delivery.flush();
+  }
+
+  #tick() {
+    if (isOver(this.#state)) return;
+    this.#parts.view.tick(this.#state, this.#inbound.now());
+    this.#parts.announcer.run(this.#state);
+  }
+}

@@ -1,0 +1,31 @@
+// Toasts: 5 s, or 10 s with Undo; the time stands still while one is pointed at or focused.
+
+export function watchToasts(group) {
+  const start = () => { for (const toast of group.querySelectorAll(".toast:not([data-left])")) run(toast); };
+  new MutationObserver(start).observe(group, { childList: true });
+  start();
+  group.addEventListener("click", (e) => { if (e.target.closest("[data-act=dismiss]")) close(e.target.closest(".toast")); });
+  group.addEventListener("htmx:afterRequest", (e) => { if (e.detail.successful) close(e.target.closest(".toast")); });
+}
+
+function run(toast) {
+  let left = Number(toast.dataset.time || 5);
+  toast.dataset.left = String(left);
+  const show = () => { const slot = toast.querySelector("[data-slot=left]"); if (slot) slot.textContent = `${left}\u00a0s`; };
+  show();
+  const timer = setInterval(() => {
+    if (!toast.isConnected) return clearInterval(timer);
+    if (toast.matches(":hover, :focus-within")) return undefined;
+    left -= 1;
+    show();
+    if (left <= 0) { clearInterval(timer); close(toast); }
+    return undefined;
+  }, 1000);
+}
+
+function close(toast) {
+  if (!toast) return;
+  const hadFocus = toast.contains(document.activeElement);
+  toast.remove();
+  if (hadFocus) (document.getElementById("composer-text") ?? document.getElementById("main"))?.focus();
+}

@@ -1,0 +1,427 @@
+"""Runs as one process keeps them: started, followed, cancelled, steered, one after another."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agents.live.feed import Attachment
+from agents.runtime.errors import Rejected
+from agents.runtime.events import Event
+from agents.runtime.invocation import Invocation
+from agents.runtime.session import CancelReason, RunStatus
+from agents.runtime.testing import ScriptedModel, call, text, turn
+from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
+from agents.stores import runs, sessions
+from tests.agents.house import Ear, Gate, ask, follow, house, said, until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_a_run_streams_to_a_follower_without_a_gap(alice: Any) -> None:
+    async with house(ScriptedModel(turn(text("Hello ", "you.")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        end = await ear.end(started.run_id)
+        assert end["type"] == "RUN_FINISHED"
+        assert ear.text(started.run_id) == "Hello you."
+        assert ear.seqs(started.run_id) == list(range(1, len(ear.frames) + 1))
+
+
+async def test_4_11_reconnecting_at_frame_k_gives_exactly_the_remaining_frames(alice: Any) -> None:
+    """Spec 4, test 11: while the run goes on and after it has ended, from memory and from the log."""
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("one ", "two "), gate.step, text("three")))) as live:
+        started = await live.start(ask(alice.id))
+        whole = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        seen = len(whole.frames)
+        again = await follow(live, started, alice.id, after=2)
+        await until(lambda: len(again.frames) == seen - 2)
+        gate.go.set()
+        await again.end(started.run_id)
+        assert again.frames == whole.frames[2:]
+        later = await follow(live, started, alice.id, after=seen)
+        await later.end(started.run_id)
+        assert later.frames == whole.frames[seen:]
+        assert await live.log.drained(5)
+        for feed in tuple(live.following.feeds.values()):
+            live.following.forget(feed)
+        from_log = await follow(live, started, alice.id, after=1)
+        await from_log.end(started.run_id)
+        assert from_log.frames == whole.frames[1:]
+
+
+async def test_1_6_a_run_that_nobody_follows_completes(alice: Any) -> None:
+    """Spec 1, test 6: the consumer disconnects, the run goes on."""
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("a "), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = Ear()
+        attachment = await live.attach(owner_id=alice.id, thread_id="t", sink=ear, run_id=started.run_id, after=0)
+        await gate.reached.wait()
+        attachment.detach()
+        gate.go.set()
+        await until(lambda: not live.runs)
+        found = await runs.find_run(owner_id=alice.id, thread_id="t", run_id=started.run_id)
+        assert found is not None and found.status is RunStatus.FINISHED
+        assert ear.ends(started.run_id) == []
+
+
+async def test_1_1_the_same_run_sent_again_gets_the_same_answer(alice: Any) -> None:
+    """Spec 1, test 1, as architecture.md 4 has it: sent again is answered again, and nothing is started twice."""
+    gate = Gate()
+    model = ScriptedModel(turn(gate.step, text("once")))
+    async with house(model) as live:
+        request = ask(alice.id, run="r1")
+        first, second = await asyncio.gather(live.start(request), live.start(request))
+        assert (first.duplicate, second.duplicate) == (False, True)
+        third = await live.start(request)
+        assert third.duplicate and third.session_id == first.session_id
+        ear = await follow(live, first, alice.id)
+        gate.go.set()
+        assert (await ear.end("r1"))["type"] == "RUN_FINISHED"
+        assert (await live.start(request)).duplicate
+        assert len(model.requests) == 1
+
+
+async def test_a_run_id_is_not_used_for_another_message(alice: Any) -> None:
+    async with house(ScriptedModel(turn(text("a")))) as live:
+        started = await live.start(ask(alice.id, run="r1"))
+        await (await follow(live, started, alice.id)).end("r1")
+        other = ask(alice.id, "Something else", run="other")
+        with pytest.raises(Rejected) as refused:
+            await live.start(type(other)(owner_id=alice.id, thread_id="t", run_id="r1", message=other.message))
+        assert refused.value.code == "run_id_reused"
+
+
+async def test_1_2_two_starts_on_one_thread_conflict_until_the_first_is_over(alice: Any) -> None:
+    """Spec 1, test 2, and spec 4, test 4: the first is untouched."""
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("a")), turn(text("b")))) as live:
+        first = await live.start(ask(alice.id))
+        ear = await follow(live, first, alice.id)
+        with pytest.raises(Rejected) as refused:
+            await live.start(ask(alice.id))
+        assert refused.value.code == "run_conflict"
+        gate.go.set()
+        assert (await ear.end(first.run_id))["type"] == "RUN_FINISHED"
+        second = await live.start(ask(alice.id))
+        assert (await ear.end(second.run_id))["type"] == "RUN_FINISHED"
+        assert ear.started == [("t", second.run_id)]
+
+
+async def test_1_3_a_store_that_refuses_leaves_nothing_behind(alice: Any) -> None:
+    """Spec 1, test 3: no registry entry, no events."""
+    async with house(ScriptedModel()) as live:
+        with pytest.raises(Rejected):
+            await live.start(ask(alice.id, agent="nobody"))
+        assert not live.runs and not live.following.feeds
+        with pytest.raises(Rejected):
+            await sessions.history(alice.id, "t")
+
+
+async def test_1_5_cancel_ends_the_run_and_a_second_cancel_is_too_late(alice: Any) -> None:
+    """Spec 1, test 5; spec 4, tests 8 and 15."""
+    gate = Gate()
+    model = ScriptedModel(turn(text("partial "), gate.step, text("never")))
+    async with house(model) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        asked = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id}
+        assert await live.cancel(**asked)
+        assert not await live.cancel(**asked)
+        end = await ear.end(started.run_id)
+        assert end["type"] == "RUN_FINISHED" and end["outcome"]["type"] == "cancelled"
+        assert ear.text(started.run_id) == "partial "
+        assert ear.frames[-1] is end and model.closed == 1
+        await until(lambda: not live.runs)
+        assert not await live.cancel(**asked)
+        found = await runs.find_run(owner_id=alice.id, thread_id="t", run_id=started.run_id)
+        assert found is not None and found.status is RunStatus.CANCELLED
+
+
+async def test_1_5b_nobody_cancels_the_run_of_another(alice: Any, bob: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("a")))) as live:
+        started = await live.start(ask(alice.id))
+        await gate.reached.wait()
+        assert not await live.cancel(owner_id=bob.id, thread_id="t", run_id=started.run_id)
+        gate.go.set()
+        ear = await follow(live, started, alice.id)
+        assert (await ear.end(started.run_id))["outcome"]["type"] == "success"
+
+
+class Breaks:
+    """An agent with a mistake in it."""
+
+    name = "assistant"
+
+    async def run(self, invocation: Invocation) -> AsyncIterator[Event]:
+        raise ZeroDivisionError("not for people")
+        yield  # an async generator
+
+
+async def test_1_13_an_agent_that_breaks_ends_its_run_with_a_reference(
+    alice: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spec 1, tests 4 and 13: one stored error, the registry is clean, the message is neutral."""
+    async with house(ScriptedModel(), agent=Breaks()) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        end = await ear.end(started.run_id)
+        assert end["type"] == "RUN_ERROR" and end["code"] == "internal"
+        assert "not for people" not in str(end) and end["metadata"]["workbench"]["reference"]
+        await until(lambda: not live.runs)
+        stored = (await sessions.history(alice.id, "t")).stored
+        assert [item.record.type for item in stored] == ["run_started", "user_message", "run_failed"]
+        assert "ZeroDivisionError" in caplog.text
+
+
+async def test_1_11_a_steering_message_is_read_between_the_steps(alice: Any) -> None:
+    """Spec 1, test 11: after the tool's result, before the next model call; after the end: refused."""
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(arguments: Any, context: ToolContext) -> ToolResult:
+        waiting.set()
+        await asyncio.wait_for(go_on.wait(), 10)
+        return ToolResult(content="done")
+
+    tool = FunctionTool(spec=ToolSpec(name="slow", description="Waits."), function=slow)
+    model = ScriptedModel(turn(call("c1", "slow", {})), turn(text("with that")))
+    async with house(model, tools=(tool,)) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await waiting.wait()
+        steer = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id, "kind": "steer"}
+        await live.steer(**steer, message=said("Be short.", "s1"))
+        go_on.set()
+        await ear.end(started.run_id)
+        assert model.requests[1].messages[-1].text.endswith("Be short.")
+        await until(lambda: not live.runs)
+        with pytest.raises(Rejected):
+            await live.steer(**steer, message=said("Too late.", "s2"))
+
+
+async def test_a_queued_message_starts_the_next_run_after_a_good_end(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("first")), turn(text("second")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        queue = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id, "kind": "queue"}
+        await live.steer(**queue, message=said("And then?", "q1"))
+        await live.steer(**queue, message=said("And then?", "q1"))
+        gate.go.set()
+        await ear.end("queued-q1")
+        assert ear.text("queued-q1") == "second"
+        assert ear.started == [("t", "queued-q1")]
+        await until(lambda: not live.runs)
+        assert await runs.active_run(owner_id=alice.id, thread_id="t") is None
+
+
+async def test_a_queued_message_waits_after_a_cancel(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("first")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        await live.steer(
+            owner_id=alice.id, thread_id="t", run_id=started.run_id, kind="queue", message=said("And?", "q1")
+        )
+        await live.cancel(owner_id=alice.id, thread_id="t", run_id=started.run_id)
+        await ear.end(started.run_id)
+        await until(lambda: not live.runs)
+        assert ear.started == []
+
+
+async def test_a_queued_message_that_finds_no_run_starts_one(alice: Any) -> None:
+    async with house(ScriptedModel(turn(text("first")), turn(text("second")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await ear.end(started.run_id)
+        await until(lambda: not live.runs)
+        await live.steer(
+            owner_id=alice.id, thread_id="t", run_id=started.run_id, kind="queue", message=said("And?", "q1")
+        )
+        await ear.end("queued-q1")
+
+
+async def test_an_owner_has_at_most_so_many_runs_at_once(alice: Any, bob: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("a")), repeat_last=True), most=2) as live:
+        await live.start(ask(alice.id, thread="one"))
+        known = ask(alice.id, thread="two")
+        await live.start(known)
+        with pytest.raises(Rejected) as refused:
+            await live.start(ask(alice.id, thread="three"))
+        assert refused.value.code == "rate_limited"
+        assert (await live.start(known)).duplicate
+        await live.start(ask(bob.id, thread="one"))
+        gate.go.set()
+        await until(lambda: not live.runs)
+        await live.start(ask(alice.id, thread="three"))
+
+
+async def test_racing_starts_of_one_owner_do_not_pass_the_limit(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("a")), repeat_last=True), most=3) as live:
+        answers = await asyncio.gather(
+            *(live.start(ask(alice.id, thread=f"t{n}")) for n in range(8)), return_exceptions=True
+        )
+        assert len(live.runs) == 3
+        assert sum(isinstance(a, Rejected) and a.code == "rate_limited" for a in answers) == 5
+        gate.go.set()
+
+
+async def test_draining_lets_runs_end_and_takes_no_new_ones(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("a "), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        draining = asyncio.create_task(live.drain(10))
+        await until(lambda: live.draining)
+        with pytest.raises(Rejected) as refused:
+            await live.start(ask(alice.id, thread="other"))
+        assert refused.value.code == "shutting_down"
+        gate.go.set()
+        await draining
+        assert ear.ends(started.run_id) == ["RUN_FINISHED"]
+
+
+async def test_a_drain_without_patience_ends_runs_in_order(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("kept "), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        await live.drain(0.01)
+        assert ear.ends(started.run_id) == ["RUN_ERROR"]
+        assert ear.of(started.run_id)[-1]["code"] == "shutting_down"
+    found = await runs.find_run(owner_id=alice.id, thread_id="t", run_id=started.run_id)
+    assert found is not None and found.status is RunStatus.FAILED
+    history = await sessions.history(alice.id, "t")
+    assert any(getattr(item.record, "text", "") == "kept " for item in history.stored)
+
+
+async def test_a_client_that_reads_nothing_costs_the_run_nothing(alice: Any) -> None:
+    """Ten times the tail go past it; it reads on from the log, and misses and doubles nothing."""
+    pieces = [f"piece {n} " + "x" * 4000 + "\n" for n in range(2_000)]
+    async with house(ScriptedModel(turn(text(*pieces)))) as live:
+        started = await live.start(ask(alice.id))
+        deaf, other = Ear(), Ear()
+        deaf.stop()
+        for ear in (deaf, other):
+            await live.attach(owner_id=alice.id, thread_id="t", sink=ear, run_id=started.run_id, after=0)
+        await other.end(started.run_id)
+        feed = live.following.feeds[(alice.id, "t", started.run_id)]
+        await live.log.drained(5)
+        assert feed.seq - feed.forget() < feed.seq, "the tail is a part only"
+        assert len(deaf.frames) == 0
+        deaf.go_on()
+        await deaf.end(started.run_id)
+        assert deaf.frames == other.frames
+        assert deaf.text(started.run_id) == "".join(pieces)
+
+
+async def test_attaching_without_after_shows_history_first_and_then_the_run_from_its_beginning(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("old")), turn(text("new "), gate.step, text("text")))) as live:
+        first = await live.start(ask(alice.id))
+        await (await follow(live, first, alice.id)).end(first.run_id)
+        await until(lambda: not live.runs)
+        second = await live.start(ask(alice.id))
+        await gate.reached.wait()
+        ear, seen = Ear(), []
+
+        async def opening(attachment: Attachment) -> None:
+            gate.go.set()
+            await until(lambda: not live.runs, "the run ends while the history is read")
+            seen.append((attachment.mode, attachment.run_id, set(attachment.coming), len(ear.frames)))
+
+        await live.attach(owner_id=alice.id, thread_id="t", sink=ear, opening=opening)
+        await ear.end(second.run_id)
+        assert seen == [("snapshot", second.run_id, {second.run_id}, 0)]
+        assert ear.seqs(second.run_id) == list(range(1, len(ear.frames) + 1))
+        assert ear.of(first.run_id) == []
+
+
+async def test_an_attachment_to_a_quiet_thread_follows_the_next_run(alice: Any) -> None:
+    async with house(ScriptedModel(turn(text("a")), repeat_last=True)) as live:
+        ear = Ear()
+        attachment = await live.attach(owner_id=alice.id, thread_id="t", sink=ear)
+        assert (attachment.mode, attachment.run_id) == ("idle", None)
+        for _ in range(2):
+            started = await live.start(ask(alice.id))
+            await ear.end(started.run_id)
+            await until(lambda: not live.runs)
+        attachment.detach()
+        last = await live.start(ask(alice.id))
+        await until(lambda: not live.runs)
+        assert ear.of(last.run_id) == []
+
+
+async def test_after_past_the_end_of_the_log_is_answered_by_resync(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("a "), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        await gate.reached.wait()
+        ear = await follow(live, started, alice.id, after=1_000)
+        assert ear.resyncs == [("t", started.run_id)]
+        gate.go.set()
+        await until(lambda: not live.runs)
+        assert ear.frames == []
+
+
+async def test_a_model_that_never_makes_us_wait_does_not_own_the_loop(alice: Any) -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    async with house(ScriptedModel(turn(text(*["x"] * 20_000)))) as live:
+        ticking = asyncio.create_task(tick())
+        started = await live.start(ask(alice.id))
+        await (await follow(live, started, alice.id)).end(started.run_id)
+        ticking.cancel()
+        assert ticks > 20_000 / 64
+
+
+async def test_a_run_that_is_fenced_stops_without_a_word(alice: Any) -> None:
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("a "), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        (run,) = live.runs.values()
+        run.fence()
+        await until(lambda: not live.runs)
+        await until(lambda: ear.resyncs)
+        assert ear.ends(started.run_id) == [] and run.token.reason is CancelReason.FENCED
+
+
+async def test_a_heartbeat_that_breaks_is_started_again(alice: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it every run of the process would be lost in the end."""
+    monkeypatch.setattr("agents.live.beat.BEAT_S", 0.01)
+    monkeypatch.setattr("agents.live.registry.SERVE_AGAIN_S", 0.01)
+    beats: list[int] = []
+
+    async def heartbeat(pairs: Any) -> Any:
+        beats.append(len(pairs))
+        if len(beats) == 1:
+            raise ZeroDivisionError("a mistake")
+        return await real(pairs)
+
+    real = runs.heartbeat
+    monkeypatch.setattr(runs, "heartbeat", heartbeat)
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("a")))) as live:
+        started = await live.start(ask(alice.id))
+        await until(lambda: len(beats) > 2)
+        gate.go.set()
+        assert (await (await follow(live, started, alice.id)).end(started.run_id))["type"] == "RUN_FINISHED"

@@ -1,0 +1,131 @@
+"""Two real installations, one offline and one with a scripted model server, and a real Chromium."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.e2e.browser import CHROMIUM, FLAGS, Desk, window
+from tests.modelserver import ModelServer, Received, Reply, Steady, finish, text
+from tests.workbench.installation import Up
+
+
+@dataclass(slots=True, kw_only=True)
+class House:
+    """An installation and the cookies of its owner."""
+
+    up: Up
+    state: Any
+    env: dict[str, str]
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.up.port}"
+
+
+Open = Callable[..., Desk]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+class Scripted(ModelServer):
+    """Scripts are for conversations: the job that finds a title brings no tools and gets a title."""
+
+    def _accept(self, request: Received) -> Reply:
+        if request.path.endswith("/chat/completions") and not request.body.get("tools"):
+            return Reply(steps=(*text("A fitting title"), *finish()))
+        return super()._accept(request)
+
+    def forget(self) -> None:
+        with self._changed:
+            self._replies.clear()
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[Scripted]:
+    with Scripted(steady=Steady(tokens=8)) as server:
+        yield server
+
+
+@pytest.fixture
+def model(model_server: Scripted) -> Scripted:
+    """The scripted model, with nothing left over from the test before."""
+    model_server.forget()
+    return model_server
+
+
+@pytest.fixture(scope="session")
+def offline_house(browser: Browser) -> Iterator[House]:
+    yield from _house(browser, {})
+
+
+@pytest.fixture(scope="session")
+def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
+    yield from _house(
+        browser,
+        {
+            "OPENAI_BASE_URL": model_server.base_url,
+            "OPENAI_API_KEY": "test",
+            "OPENAI_MODEL": "test",
+            "RUNS_PER_OWNER": "20",
+        },
+    )
+
+
+def _house(browser: Browser, env: dict[str, str]) -> Iterator[House]:
+    data = Path(tempfile.mkdtemp(prefix="wb-e2e-"))  # short: a socket's path has at most 107 bytes
+    data.chmod(0o711)
+    up = Up(data, **env).ready()
+    try:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{up.port}{up.link}")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_selector("#composer-text")
+        state = context.storage_state()
+        context.close()
+        yield House(up=up, state=state, env=env)
+    finally:
+        up.stop()
+        shutil.rmtree(data, ignore_errors=True)
+        up.log.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def desk(browser: Browser, model_house: House, model: Scripted) -> Iterator[Open]:
+    """Open windows on the installation with the scripted model; fails if a page complained."""
+    yield from _windows(browser, model_house)
+
+
+@pytest.fixture
+def offline_desk(browser: Browser, offline_house: House) -> Iterator[Open]:
+    """Open windows on the installation without a model."""
+    yield from _windows(browser, offline_house)
+
+
+def _windows(browser: Browser, house: House) -> Iterator[Open]:
+    contexts = []
+    desks: list[Desk] = []
+
+    def open_window(**how: Any) -> Desk:
+        context, desk = window(browser, house.base, house.state, **how)
+        contexts.append(context)
+        desks.append(desk)
+        return desk
+
+    yield open_window
+    complaints = [line for desk in desks for line in desk.complaints]
+    for context in contexts:
+        context.close()
+    assert not complaints

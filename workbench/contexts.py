@@ -1,0 +1,150 @@
+"""One dataclass per page: all that its template may use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.runtime.model import FilePart
+from workbench import wording
+from workbench.transcript import Answer, Said
+
+TITLE_CHARS = 60  # of a first message that stands in for a missing title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """The person who looks at the page."""
+
+    name: str
+    initials: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One conversation in the list. state: live, failed, unread or ""."""
+
+    thread_id: str
+    title: str
+    state: str = ""
+    current: bool = False
+
+    @property
+    def state_word(self) -> str:
+        return {"live": _("Working"), "failed": _("Failed"), "unread": _("Unread")}.get(self.state, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Conversations of one span of days."""
+
+    key: str
+    label: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """The list of conversations, newest first. more: cursor of the next page, "" at the end."""
+
+    groups: tuple[Group, ...]
+    current: str = ""
+    more: str = ""
+    first: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message that waits for the run to end (queue) or for its next step (steer)."""
+
+    message_id: str
+    text: str
+    files: tuple[FilePart, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A stretch of a conversation. before: position to read older ones from, 0 if there are none.
+
+    run_id: the run going on, "" if none; its own records are not in `entries`: the socket replays them.
+    last_run, last_state: the newest run that `entries` knows.
+    """
+
+    thread_id: str
+    entries: Sequence[Said | Answer] = ()
+    before: int = 0
+    run_id: str = ""
+    last_run: str = ""
+    last_state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPage:
+    """The conversation page. new: nothing was said yet, and the thread exists in this page only."""
+
+    me: Me
+    sessions: Sessions
+    transcript: Transcript
+    title: str
+    new: bool
+    waiting: tuple[Waiting, ...] = ()
+    deleted: str = ""
+    max_files: int = 10
+    words: dict[str, Any] = field(default_factory=wording.words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsPage:
+    """The list on a page of its own."""
+
+    me: Me
+    sessions: Sessions
+    deleted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInPage:
+    """The sign-in form. link: a one-time token to be used by a press of the button; link_bad: it cannot be."""
+
+    form: Any = None
+    next: str = ""
+    link: str = ""
+    link_bad: bool = False
+    paused: bool = False
+    version: str = ""
+
+
+def day_group(at: datetime, today: date) -> tuple[str, str]:
+    """Return (key, label) of the group a conversation last touched at `at` stands in."""
+    day = timezone.localtime(at).date()
+    if day >= today:
+        return ("today", _("Today"))
+    if day == today - timedelta(days=1):
+        return ("yesterday", _("Yesterday"))
+    if day > today - timedelta(days=7):
+        return ("week", _("Last 7 days"))
+    if day > today - timedelta(days=30):
+        return ("month", _("Last 30 days"))
+    return ("older", _("Older"))
+
+
+def grouped(rows: Sequence[tuple[datetime, Row]], today: date) -> tuple[Group, ...]:
+    """Return rows, newest first, in their groups of days."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for at, row in rows:
+        found.setdefault(day_group(at, today), []).append(row)
+    return tuple(Group(key=key, label=label, rows=tuple(group)) for (key, label), group in found.items())
+
+
+def initials(name: str) -> str:
+    """Return one or two characters that stand for a name; one is enough for Chinese."""
+    words = name.replace(".", " ").replace("@", " ").replace("_", " ").split()
+    if not words:
+        return "?"
+    if ord(words[0][0]) > 0x2E80:
+        return words[0][0]
+    return "".join(word[0] for word in words[:2]).upper()

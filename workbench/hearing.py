@@ -1,0 +1,102 @@
+"""One ear per process for hints: the channel layer's messages, passed on to the open sockets of their owner.
+
+A channel of its own for every socket would cost two waiting tasks each; here one channel joins the groups of all
+owners who have a socket open.
+"""
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from channels.layers import get_channel_layer
+
+from agents import hints
+from agents.protocols.agui import control
+
+logger = logging.getLogger(__name__)
+
+REJOIN_S = 6 * 3600.0  # channel layers forget members of a group after a day
+RETRY_S = 5.0
+
+_channel_layer: Callable[[], Any] = get_channel_layer  # Channels has no types
+
+
+class Hearer(Protocol):
+    def hint(self, data: bytes) -> None:
+        """Take a control frame that may get lost. Never waits."""
+        ...
+
+
+class Hearing:
+    """Who wants to hear of whose threads. Belongs to one event loop; `current()` gives the loop's own."""
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._hearers: dict[int, set[Hearer]] = {}
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def join(self, owner_id: int, hearer: Hearer) -> None:
+        """Pass the owner's hints on to this socket from now on; the first of an owner may miss some at first."""
+        self._hearers.setdefault(owner_id, set()).add(hearer)
+        self._changed.set()
+        if self._layer is not None and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="hints")
+
+    def leave(self, owner_id: int, hearer: Hearer) -> None:
+        group = self._hearers.get(owner_id, set())
+        group.discard(hearer)
+        if not group:
+            self._hearers.pop(owner_id, None)
+            self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                channel = await self._layer.new_channel()
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._keep_groups(channel))
+                    tasks.create_task(self._listen(channel))
+            except Exception as error:  # the edge: hints may get lost, the sockets must not
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    return  # what went wrong is that we are being stopped; a task group tells only of the former
+                logger.info("hints are away: %s", type(error).__name__)
+                await asyncio.sleep(RETRY_S)
+
+    async def _keep_groups(self, channel: str) -> None:
+        joined: set[int] = set()
+        while True:
+            self._changed.clear()
+            wanted = set(self._hearers)
+            for owner_id in wanted - joined:
+                await self._layer.group_add(hints.group(owner_id), channel)
+            for owner_id in joined - wanted:
+                await self._layer.group_discard(hints.group(owner_id), channel)
+            joined = wanted
+            try:
+                async with asyncio.timeout(REJOIN_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                joined = set()
+
+    async def _listen(self, channel: str) -> None:
+        while True:
+            hint = await self._layer.receive(channel)
+            data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
+            for hearer in tuple(self._hearers.get(hint["owner_id"], ())):
+                hearer.hint(data)
+
+
+_hearings: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hearing]" = weakref.WeakKeyDictionary()
+
+
+def current() -> Hearing:
+    """Return this event loop's Hearing, made on first use."""
+    loop = asyncio.get_running_loop()
+    found = _hearings.get(loop)
+    if found is None:
+        found = _hearings[loop] = Hearing(_channel_layer())
+    return found

@@ -1,0 +1,310 @@
+"""Conversations: the page, its fragments, the list, rename, delete and undo."""
+
+import uuid
+from urllib.parse import urlencode
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.middleware import HtmxDetails
+
+from agents import hints
+from agents.models.run import Inbox, Run
+from agents.models.session import Session
+from agents.runtime import codec
+from agents.runtime.events import RunFailed, RunFinished, Stored, UserMessage
+from agents.runtime.model import FilePart, TextPart
+from agents.runtime.session import RunStatus
+from agents.stores import inbox, sessions
+from workbench import sessionlist, transcript
+from workbench.contexts import Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
+from workbench.forms import RenameForm
+from workbench.localtime import in_own_time
+
+PAGE = 30  # messages shown at first, and with each step back
+RECORDS = 240  # records read for them: a message rarely has more than a few
+
+
+class PageRequest(HttpRequest):
+    """A request that passed the htmx middleware and the sign-in check."""
+
+    htmx: HtmxDetails
+
+
+@login_required
+@require_GET
+@in_own_time
+def new(request: PageRequest) -> HttpResponse:
+    """Show an empty conversation. It becomes a row of the list with its first message."""
+    thread_id = str(uuid.uuid4())
+    page = SessionPage(
+        me=me(request),
+        sessions=sessionlist.load(owner_id(request)),
+        transcript=Transcript(thread_id=thread_id),
+        title=_("New conversation"),
+        new=True,
+        deleted=request.GET.get("deleted", "")[:128],
+        max_files=settings.MAX_FILES_PER_MESSAGE,
+    )
+    return render(request, "workbench/session.html", {"page": page})
+
+
+@login_required
+@require_GET
+@in_own_time
+def session(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Show a conversation: its newest messages, the rest of the page around them."""
+    found = own_session(request, thread_id)
+    page = SessionPage(
+        me=me(request),
+        sessions=sessionlist.load(owner_id(request), current=thread_id),
+        transcript=read(request, found),
+        title=shown_title(request, thread_id),
+        new=False,
+        waiting=waiting(found),
+        max_files=settings.MAX_FILES_PER_MESSAGE,
+    )
+    return render(request, "workbench/session.html", {"page": page})
+
+
+@login_required
+@require_GET
+@in_own_time
+def messages(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Return the transcript's fragment: all of it, older ones (?before=position), or 204 if nothing is new.
+
+    ?run= and ?state= say what the page shows last; it is current if the newest run is that one, in that state.
+    """
+    found = own_session(request, thread_id)
+    before = request.GET.get("before", "")
+    if before.isdigit() and not request.htmx:
+        page = SessionPage(
+            me=me(request),
+            sessions=sessionlist.load(owner_id(request), current=thread_id),
+            transcript=read(request, found, before=int(before)),
+            title=shown_title(request, thread_id),
+            new=False,
+            max_files=settings.MAX_FILES_PER_MESSAGE,
+        )
+        return render(request, "workbench/session.html", {"page": page})
+    if before.isdigit():
+        older = read(request, found, before=int(before))
+        return render(request, "workbench/_transcript.html#entries", {"shown": older})
+    newest = Run.objects.of(owner_id(request)).filter(session=found).order_by("-id").first()
+    known = (request.GET.get("run", ""), request.GET.get("state", ""))
+    if newest and known == (newest.client_id, page_state(newest.status)):
+        return HttpResponse(status=204)
+    return render(request, "workbench/_transcript.html#transcript", {"shown": read(request, found)})
+
+
+@login_required
+@require_GET
+def queue(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Return the fragment of messages that wait."""
+    found = own_session(request, thread_id)
+    return render(request, "workbench/_queue.html", {"waiting": waiting(found), "thread_id": thread_id})
+
+
+@login_required
+@require_POST
+def take_back(request: PageRequest, thread_id: str, message_id: str) -> HttpResponse:
+    """Take a waiting message out of the queue and return its text and files; 404 if a run has read it already."""
+    own_session(request, thread_id)
+    taken = async_to_sync(inbox.take_back)(owner_id=owner_id(request), thread_id=thread_id, message_id=message_id)
+    if taken is None:
+        raise Http404
+    async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "inbox")
+    return JsonResponse(
+        {
+            "text": "".join(p.text for p in taken.parts if isinstance(p, TextPart)),
+            "files": [
+                {
+                    "artifactId": p.artifact_id,
+                    "version": p.version,
+                    "name": p.name,
+                    "mime": p.mime,
+                    "sizeBytes": p.size_bytes,
+                }
+                for p in taken.parts
+                if isinstance(p, FilePart)
+            ],
+        }
+    )
+
+
+@login_required
+@require_POST
+def seen(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Note that the person has looked at everything up to now."""
+    found = own_session(request, thread_id)
+    rows = Session.objects.of(owner_id(request)).filter(pk=found.pk, seen_position__lt=found.last_position)
+    if rows.update(seen_position=found.last_position):
+        async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "seen")
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_GET
+@in_own_time
+def sessions_list(request: PageRequest) -> HttpResponse:
+    """Show the list of conversations: a page, or for htmx the fragment (?cursor= continues it, ?current= marks one)."""
+    found = sessionlist.load(
+        owner_id(request), current=request.GET.get("current", "")[:128], cursor=request.GET.get("cursor", "")[:80]
+    )
+    if request.htmx:
+        return render(request, "workbench/_sessions.html", {"sessions": found})
+    return render(request, "workbench/sessions.html", {"page": SessionsPage(me=me(request), sessions=found)})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def rename(request: PageRequest, thread_id: str) -> HttpResponse:
+    """GET: the row as a field (?cancel=1: as it was). POST: store the title and return the row."""
+    found = own_session(request, thread_id)
+    current = request.GET.get("current", "")[:128]
+    if request.method == "GET":
+        shown = own_row(request, thread_id, current)
+        template = "workbench/_sessions.html#row" if "cancel" in request.GET else "workbench/_sessions.html#rename"
+        return render(request, template, {"row": shown, "sessions": {"current": current}})
+    form = RenameForm(request.POST)
+    if not form.is_valid():
+        shown = own_row(request, thread_id, current)
+        context = {"row": shown, "form": form, "sessions": {"current": current}}
+        return render(request, "workbench/_sessions.html#rename", context, status=422)
+    Session.objects.of(owner_id(request)).filter(pk=found.pk).update(
+        title=form.cleaned_data["title"], title_by_person=True
+    )
+    async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "title")
+    context = {"row": own_row(request, thread_id, current), "sessions": {"current": current}}
+    return render(request, "workbench/_sessions.html#row", context)
+
+
+@login_required
+@require_POST
+def delete(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Hide a conversation; the sweep removes it for good later. htmx gets the toast with Undo, others go to /."""
+    found = own_session(request, thread_id)
+    Session.objects.of(owner_id(request)).filter(pk=found.pk).update(deleted_at=timezone.now())
+    Run.objects.of(owner_id(request)).filter(session=found, status=RunStatus.RUNNING.value).update(
+        cancel_requested_at=timezone.now()
+    )
+    async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "deleted")
+    if request.htmx and request.GET.get("current", "") != thread_id:
+        response = render(request, "workbench/_toast.html", {"deleted": thread_id})
+        response.headers["HX-Trigger"] = "sessions-changed"
+        return response
+    address = f"{reverse('new')}?{urlencode({'deleted': thread_id})}"
+    if request.htmx:
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return redirect(address)
+
+
+@login_required
+@require_POST
+def restore(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Undo a deletion. 404 once the conversation is gone for good."""
+    rows = Session.objects.of(owner_id(request)).filter(thread_id=thread_id, deleted_at__isnull=False)
+    if not rows.update(deleted_at=None):
+        raise Http404
+    async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "restored")
+    address = reverse("session", args=[thread_id])
+    if request.htmx:
+        return HttpResponse(status=204, headers={"HX-Trigger": "sessions-changed"})
+    return redirect(address)
+
+
+def owner_id(request: HttpRequest) -> int:
+    assert request.user.pk is not None  # login_required stands above
+    return int(request.user.pk)
+
+
+def me(request: HttpRequest) -> Me:
+    assert request.user.is_authenticated  # login_required stands above
+    name = request.user.get_full_name() or request.user.get_username()
+    return Me(name=name, initials=initials(name))
+
+
+def own_session(request: HttpRequest, thread_id: str) -> Session:
+    """Return the person's conversation. Foreign, deleted and unknown ones answer alike: 404."""
+    found = Session.objects.of(owner_id(request)).filter(thread_id=thread_id, deleted_at=None).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def own_row(request: HttpRequest, thread_id: str, current: str) -> Row:
+    found = sessionlist.one(owner_id(request), thread_id, current=current)
+    if found is None:
+        raise Http404
+    return found
+
+
+def shown_title(request: HttpRequest, thread_id: str) -> str:
+    found = sessionlist.one(owner_id(request), thread_id)
+    return found.title if found else _("New conversation")
+
+
+def read(request: HttpRequest, found: Session, *, before: int | None = None) -> Transcript:
+    """Return the newest messages, or those before a position. The run going on is left to the socket.
+
+    It is looked up first: should it end in between, its records are still left out, and the socket replays it.
+    """
+    running = (
+        Run.objects.of(owner_id(request)).filter(session=found, status=RunStatus.RUNNING.value).first()
+        if before is None
+        else None
+    )
+    run_id = running.client_id if running else ""
+    history = sessions.read_history(owner_id(request), found.thread_id, limit=RECORDS, before=before)
+    stored = [one for one in history.stored if one.origin.run_id != run_id or not run_id]
+    entries = transcript.build(stored)
+    shown = transcript.page(entries, PAGE)
+    cut = history.truncated or len(shown) < len(entries)
+    last_run, last_state = newest_run(stored)
+    return Transcript(
+        thread_id=found.thread_id,
+        entries=shown,
+        before=shown[0].position if shown and cut else 0,
+        run_id=run_id,
+        last_run=last_run,
+        last_state=last_state,
+    )
+
+
+def newest_run(stored: list[Stored]) -> tuple[str, str]:
+    """Return the client's name of the last run that ended in these records, and how the page calls its state."""
+    for one in reversed(stored):
+        if isinstance(one.record, RunFinished):
+            return (one.origin.run_id, "stopped" if one.record.outcome.value == "cancelled" else "done")
+        if isinstance(one.record, RunFailed):
+            return (one.origin.run_id, "lost" if one.record.code == "lost" else "failed")
+    return ("", "")
+
+
+def page_state(status: str) -> str:
+    """Return a stored run status in the page's words."""
+    return {"finished": "done", "cancelled": "stopped"}.get(status, status)
+
+
+def waiting(found: Session) -> tuple[Waiting, ...]:
+    """Return what waits for a run of this session, oldest first."""
+    rows = Inbox.objects.of(found.owner_id).filter(session=found, consumed_at=None).order_by("id")
+    out = []
+    for row in rows:
+        message = codec.load("user_message", row.payload)
+        assert isinstance(message, UserMessage)
+        out.append(
+            Waiting(
+                message_id=row.client_id,
+                text="".join(p.text for p in message.parts if isinstance(p, TextPart)),
+                files=tuple(p for p in message.parts if isinstance(p, FilePart)),
+                kind=row.kind,
+            )
+        )
+    return tuple(out)
