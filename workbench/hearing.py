@@ -60,15 +60,14 @@ class Hearing:
                     tasks.create_task(self._keep_groups(channel))
                     tasks.create_task(self._listen(channel))
             except Exception as error:  # the edge: hints may get lost, the sockets must not
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    return  # what went wrong is that we are being stopped; a task group tells only of the former
+                if _stopping():
+                    return
                 logger.info("hints are away: %s", type(error).__name__)
                 await asyncio.sleep(RETRY_S)
 
     async def _keep_groups(self, channel: str) -> None:
         joined: set[int] = set()
-        while True:
+        while not _stopping():
             self._changed.clear()
             wanted = set(self._hearers)
             for owner_id in wanted - joined:
@@ -76,6 +75,8 @@ class Hearing:
             for owner_id in joined - wanted:
                 await self._layer.group_discard(hints.group(owner_id), channel)
             joined = wanted
+            if _stopping():
+                return
             try:
                 async with asyncio.timeout(REJOIN_S):
                     await self._changed.wait()
@@ -83,11 +84,17 @@ class Hearing:
                 joined = set()
 
     async def _listen(self, channel: str) -> None:
-        while True:
+        while not _stopping():
             hint = await self._layer.receive(channel)
             data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
             for hearer in tuple(self._hearers.get(hint["owner_id"], ())):
                 hearer.hint(data)
+
+
+def _stopping() -> bool:
+    """Return whether this task was cancelled: the Redis client may swallow that, and would be waited for for ever."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 _hearings: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hearing]" = weakref.WeakKeyDictionary()

@@ -251,7 +251,8 @@ class _Builder:
         step.note = record.summary
         if step.state == "failed":
             reason = {ToolStatus.LOST: words["lostStep"], ToolStatus.TIMEOUT: words["timedOut"]}.get(record.status, "")
-            step.note = f"{reason or record.summary} {words['wentOn'] if record.status is not ToolStatus.LOST else ''}"
+            reason = reason or record.summary or wording.first_line(record.content)
+            step.note = reason if record.status is ToolStatus.LOST else f"{reason} {words['wentOn']}"
         elif step.state == "cancelled":
             step.note = words["cancelled"]
         self._phases[record.call_id].cards.extend(record.artifacts)

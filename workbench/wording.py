@@ -77,6 +77,12 @@ def _argument(arguments: str, name: str) -> str:
     return value[:120]
 
 
+def first_line(text: str) -> str:
+    """Return the first line with something in it, cut at 160 characters: why a call failed, if nobody summed it up."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= 160 else line[:159] + "…"
+
+
 def phase_name(tools: list[str]) -> str:
     """Return the summary's first words for a phase that is over: by its tools, "" if it only thought."""
     if not tools:
@@ -246,6 +252,7 @@ def _page_words() -> dict[str, str]:
         "notSent": _("Not sent: {reason}"),
         "notYetSent": _("Not sent – you're offline. Your message is saved."),
         "newText": _("New text"),
+        "toEnd": _("To the end"),
         "newBlocks": _("New text, {n} blocks"),
         "attachBusy": _("{name}, {n} %"),
         "attachFailed": _("{name}: {reason}"),

@@ -41,12 +41,25 @@ export class Delivery {
     return this.#outbox.take(test);
   }
 
+  lost() {
+    setTimeout(() => this.explain(), OFFLINE_MS);
+  }
+
+  // Takes a message that was not sent out of the conversation and returns it.
+  unsend(messageId) {
+    const entry = this.#outbox.take((e) => e.message?.id === messageId);
+    this.#parts.view.said(messageId)?.remove();
+    if (entry?.runId) this.#on.drop(entry.runId);
+    return entry;
+  }
+
   again(messageId) {
     const entry = this.#outbox.entries.find((e) => e.message?.id === messageId);
     if (!entry) return;
     if (entry.kind === "run" && isOver(this.#on.state())) this.#on.show(entry);
     this.#parts.view.notSent(messageId, "");
     this.#outbox.again(entry);
+    this.#parts.wake();
   }
 
   // A message that waits for the network says so in its place.

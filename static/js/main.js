@@ -58,7 +58,7 @@ scroll.open(`scroll:${id}`);
 socket = new Socket(`${location.origin.replace(/^http/, "ws")}/ws/agui/`, {
   open: () => { pill.back(); thread.opened(); },
   frame: (frame) => thread.frame(frame),
-  lost: () => { pill.lost(socket?.lostAt ?? Date.now()); thread.lost(); },
+  lost: () => { pill.lost(socket?.lostAt ?? Date.now()); thread.delivery.lost(); },
   signedOut: () => pill.signedOut(),
 });
 transcript.seen();
@@ -100,9 +100,9 @@ function pressed(e) {
     continue: () => again("continue", article),
     edit: () => change(article),
     "edit-asked": () => change(view.said(article.dataset.asked)),
-    resend: () => thread.resend(article.dataset.message),
-    unsend: () => { const entry = thread.unsend(article.dataset.message); if (entry) composer.restore(entry); },
-    discard: () => { thread.unsend(article.dataset.message); composer.focus(); },
+    resend: () => thread.delivery.again(article.dataset.message),
+    unsend: () => { const entry = thread.delivery.unsend(article.dataset.message); if (entry) composer.restore(entry); },
+    discard: () => { thread.delivery.unsend(article.dataset.message); composer.focus(); },
     "copy-answer": () => copy(answerText(article)),
     "copy-said": () => copy(slot(article, "text").textContent),
     "copy-code": () => copy(e.target.closest(".code").querySelector("pre").textContent),

@@ -88,7 +88,6 @@ export class Scroll {
     if (now < this.#last - MOVED_PX) this.follow = false;
     else if (now > this.#last && Math.abs(this.#hidden()) <= NEAR_PX) this.follow = true;
     this.#last = now;
-    if (this.#hidden() <= 0) this.#seenBlocks = this.#blocks;
     this.#show();
   }
 
@@ -126,9 +125,12 @@ export class Scroll {
   #show() {
     const away = !this.follow && this.#hidden() > NEAR_PX;
     this.#button.hidden = !away;
-    if (!away) return;
+    if (!away) {
+      this.#seenBlocks = this.#blocks;
+      return;
+    }
     const fresh = this.#blocks - this.#seenBlocks;
-    const text = fresh > 1 ? this.#say("newBlocks", { n: fresh }) : this.#say("newText");
+    const text = fresh > 1 ? this.#say("newBlocks", { n: fresh }) : this.#say(fresh ? "newText" : "toEnd");
     const node = this.#button.querySelector("[data-slot=text]");
     if (node.textContent !== text) node.textContent = text;
   }

@@ -91,10 +91,15 @@ function noteWords(item, now) {
       return say("cancelled");
     case "failed":
       if (item.code === "lost") return say("lostStep");
-      return `${item.code === "timeout" ? say("timedOut") : item.summary} ${say("wentOn")}`.trim();
+      return `${item.code === "timeout" ? say("timedOut") : item.summary || firstLine(item.result)} ${say("wentOn")}`;
     default:
       return item.summary;
   }
+}
+
+function firstLine(text) {
+  const line = text.split("\n").find((l) => l.trim())?.trim() ?? "";
+  return line.length <= 160 ? line : `${line.slice(0, 159)}…`;
 }
 
 function bar(node, progress) {

@@ -63,15 +63,16 @@ export class Thread {
     return this.#state;
   }
 
+  // Messages that are on their way; what the person does to one of them goes there.
+  get delivery() {
+    return this.#delivery;
+  }
+
   opened() {
     this.#follow.attach(this.#state.phase === "sending" ? null : this.#state.runId);
     this.#delivery.reconnected();
     if (this.#wantCancel) this.#sendCancel();
     if (this.#follow.known && isOver(this.#state)) this.#parts.transcript.catchUp(this.lastRun, this.lastState);
-  }
-
-  lost() {
-    setTimeout(() => this.#delivery.explain(), 2_000);
   }
 
   frame(frame) {
@@ -119,19 +120,6 @@ export class Thread {
     this.#set(stopping(this.#state));
     this.#sendCancel();
     return true;
-  }
-
-  resend(messageId) {
-    this.#delivery.again(messageId);
-    this.#parts.wake();
-  }
-
-  // Takes a message that was not sent out of the conversation and returns it.
-  unsend(messageId) {
-    const entry = this.#delivery.take((e) => e.message?.id === messageId);
-    this.#parts.view.said(messageId)?.remove();
-    if (entry?.runId) this.#drop(entry.runId);
-    return entry;
   }
 
   // The transcript was fetched anew. runId: the run that goes on, whose frames come over the socket.
