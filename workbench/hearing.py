@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 REJOIN_S = 6 * 3600.0  # channel layers forget members of a group after a day
 RETRY_S = 5.0
+LEAVE_S = 1.0
+AGAIN_S = 0.5
 
 _channel_layer: Callable[[], Any] = get_channel_layer  # Channels has no types
 
@@ -37,6 +39,7 @@ class Hearing:
         self._hearers: dict[int, set[Hearer]] = {}
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._children: tuple[asyncio.Task[None], ...] = ()
 
     def join(self, owner_id: int, hearer: Hearer) -> None:
         """Pass the owner's hints on to this socket from now on; the first of an owner may miss some at first."""
@@ -46,53 +49,81 @@ class Hearing:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="hints")
 
     def leave(self, owner_id: int, hearer: Hearer) -> None:
+        """Stop that. With the last socket the ear itself goes."""
         group = self._hearers.get(owner_id, set())
         group.discard(hearer)
         if not group:
             self._hearers.pop(owner_id, None)
             self._changed.set()
+        if not self._hearers and self._task is not None:
+            _stop((self._task, *self._children))
+            self._task = None
 
     async def _run(self) -> None:
-        while True:
+        while not _stopping():
+            joined: set[int] = set()
+            channel = ""
             try:
                 channel = await self._layer.new_channel()
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._keep_groups(channel))
-                    tasks.create_task(self._listen(channel))
+                    keeping = tasks.create_task(self._keep_groups(channel, joined))
+                    self._children = (keeping, tasks.create_task(self._listen(channel)))
             except Exception as error:  # the edge: hints may get lost, the sockets must not
-                if _stopping():
-                    return
-                logger.info("hints are away: %s", type(error).__name__)
-                await asyncio.sleep(RETRY_S)
+                if not _stopping():
+                    logger.info("hints are away: %s", type(error).__name__)
+                    await asyncio.sleep(RETRY_S)
+            finally:
+                await self._leave_groups(channel, joined)
 
-    async def _keep_groups(self, channel: str) -> None:
-        joined: set[int] = set()
+    async def _keep_groups(self, channel: str, joined: set[int]) -> None:
+        """Be in the groups of those who listen. joined: kept up to date, for whoever tidies up."""
         while not _stopping():
             self._changed.clear()
             wanted = set(self._hearers)
             for owner_id in wanted - joined:
+                joined.add(owner_id)
                 await self._layer.group_add(hints.group(owner_id), channel)
             for owner_id in joined - wanted:
                 await self._layer.group_discard(hints.group(owner_id), channel)
-            joined = wanted
+                joined.discard(owner_id)
             if _stopping():
                 return
             try:
                 async with asyncio.timeout(REJOIN_S):
                     await self._changed.wait()
             except TimeoutError:
-                joined = set()
+                joined.clear()
+
+    async def _leave_groups(self, channel: str, joined: set[int]) -> None:
+        try:
+            async with asyncio.timeout(LEAVE_S):
+                for owner_id in joined:
+                    await self._layer.group_discard(hints.group(owner_id), channel)
+        except Exception as error:  # the edge: the groups forget us within a day
+            logger.info("groups not left: %s", type(error).__name__)
 
     async def _listen(self, channel: str) -> None:
-        while not _stopping():
+        while True:
             hint = await self._layer.receive(channel)
+            if _stopping():
+                return
             data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
             for hearer in tuple(self._hearers.get(hint["owner_id"], ())):
                 hearer.hint(data)
 
 
+def _stop(tasks: tuple[asyncio.Task[None], ...]) -> None:
+    """Cancel until all are done: a cancel may get lost in the Redis client while it reads, and a task group passes on
+    only the first."""
+    going = tuple(task for task in tasks if not task.done())
+    for task in going:
+        task.cancel()
+    if going:
+        asyncio.get_running_loop().call_later(AGAIN_S, _stop, going)
+
+
 def _stopping() -> bool:
-    """Return whether this task was cancelled: the Redis client may swallow that, and would be waited for for ever."""
+    """Return whether this task was cancelled, even if that got lost on the way."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

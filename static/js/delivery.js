@@ -10,7 +10,7 @@ export class Delivery {
   #on;
   #outbox;
 
-  // parts: as of thread.js. on: { state(), lastRun(), show(entry), lose(runId), drop(runId), follow(runId), resend(entry) }
+  // parts: as of thread.js. on: { state(), lastRun(), show(entry), lose(runId), drop(runId), known(), follow(runId), resend(entry) }
   constructor(threadId, parts, on) {
     this.#parts = parts;
     this.#on = on;
@@ -71,6 +71,7 @@ export class Delivery {
   accepted(frame) {
     const entry = this.#outbox.take((e) => e.requestId === frame.requestId);
     if (!entry) return;
+    if (entry.kind === "run") this.#on.known();
     if (entry.kind === "run") this.#parts.view.notSent(entry.message?.id ?? "", "");
     else this.#parts.queue.refresh();
     // After a lost connection the run is known already: what was said since is in its log.

@@ -15,9 +15,10 @@ export function watchSidebar() {
       cancel(form);
     }
   });
+  document.addEventListener("submit", (e) => { if (e.target.matches(".side-rename")) e.target.dataset.over = ""; }, true);
   document.addEventListener("focusout", (e) => {
-    const form = e.target.closest?.(".side-rename");
-    if (form?.isConnected && !form.contains(e.relatedTarget) && !form.classList.contains("htmx-request")) cancel(form);
+    const form = e.target.closest?.(".side-rename"); // also comes when the form is replaced, or the window is left
+    if (form && !("over" in form.dataset) && !form.contains(e.relatedTarget) && document.hasFocus()) cancel(form);
   });
 }
 
@@ -94,8 +95,9 @@ function focusNext(item) {
 }
 
 function cancel(form) {
+  if ("over" in form.dataset) return;
+  form.dataset.over = "";
   const item = form.closest(".side-item");
-  item.dataset.refocus = "1";
   window.htmx.ajax("GET", form.dataset.cancel, { target: item, swap: "outerHTML" });
 }
 

@@ -46,6 +46,7 @@ export class Thread {
       show: (entry) => this.#show(entry),
       lose: (runId) => { if (runId === this.#state.runId) this.#set(dropped(this.#state)); },
       drop: (runId) => this.#drop(runId),
+      known: () => { this.#follow.known = true; },
       follow: (runId) => this.#follow.attach(runId),
       resend: (entry) => this.send(entry),
     });
@@ -79,7 +80,7 @@ export class Thread {
     if (frame.type === frame.type.toUpperCase()) this.#event(frame);
     else if (frame.type === "thread") this.#hint(frame);
     else if (frame.threadId && frame.threadId !== this.#id) return;
-    else if (frame.type === "accepted") this.#accepted(frame);
+    else if (frame.type === "accepted") this.#delivery.accepted(frame);
     else if (frame.type === "rejected") this.#delivery.rejected(frame);
     else if (frame.type === "attached") this.#follow.attached(frame);
     else if (frame.type === "resync") this.#follow.resync();
@@ -154,11 +155,6 @@ export class Thread {
   #sendCancel() {
     const frame = { type: "cancel", threadId: this.#id, runId: this.#wantCancel, requestId: uuid() };
     if (this.#parts.send(frame)) this.#wantCancel = "";
-  }
-
-  #accepted(frame) {
-    if (frame.what === "run") this.#follow.known = true;
-    this.#delivery.accepted(frame);
   }
 
   #hint({ threadId, changed }) {

@@ -1,7 +1,7 @@
 """`make bench`: what the product costs and how fast it is, as a table.
 
 The web process is pinned to one core; this harness and its model server to another; PostgreSQL, Valkey and the worker
-run where they like. `--only NAME` runs one part (start, stream, html, capacity, assembly, idle, memory); `--quick`
+run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, idle, memory); `--quick`
 makes everything smaller, for a look and not for figures.
 """
 
@@ -37,13 +37,14 @@ class Bench:
     async def client(self) -> Client:
         return await Client(self.stack.url, self.token).open()
 
-    async def streams(self, count: int, model: str, *, html: bool = False) -> list[Seen]:
-        """Run `count` streams at once, one socket and one new conversation each."""
-        clients = [await self.client() for _ in range(count)]
+    async def clients(self, count: int) -> list[Client]:
+        return [await self.client() for _ in range(count)]
+
+    async def streams(self, clients: list[Client], model: str, *, html: bool = False) -> list[Seen]:
+        """Run one stream on every socket at once, each in a new conversation."""
         names = [f"t{os.urandom(6).hex()}" for _ in clients]
         runs = (c.run(name, model, html=html) for c, name in zip(clients, names, strict=True))
         seen = await asyncio.gather(*runs)
-        await asyncio.gather(*(c.close() for c in clients))
         bad = {s.ended for s in seen} - {"RUN_FINISHED"}
         if bad:
             raise RuntimeError(f"runs ended as {bad}")
@@ -52,14 +53,15 @@ class Bench:
     async def stream(self, *, html: bool = False) -> None:
         """CPU and added latency of 50 streams x 40 tokens/s, 200 tokens each, warm."""
         count = 10 if self.quick else 50
-        await self.streams(count, SHORT, html=html)
+        clients = await self.clients(count)
+        await self.streams(clients, SHORT, html=html)
         if not self.quick:
-            await self.streams(count, STREAM, html=html)
+            await self.streams(clients, STREAM, html=html)
         floor = await asyncio.gather(*(direct(self.model_port, STREAM) for _ in range(count)))
         ages = [a for run in floor for a in run]
         web, every = [self.stack.web], self.stack.pids
         before, before_all = cpu_ms(web), cpu_ms(every)
-        seen = await self.streams(count, STREAM, html=html)
+        seen = await self.streams(clients, STREAM, html=html)
         tokens = sum(len(s.ages) for s in seen)
         name = "render: html" if html else "bare"
         used, used_all = (cpu_ms(web) - before) / tokens * 1000, (cpu_ms(every) - before_all) / tokens * 1000
@@ -71,8 +73,26 @@ class Bench:
             f"{at(added, 0.5):.1f} / {at(added, 0.99):.1f}",
             "2 / 20 above the floor",
         )
+        await asyncio.gather(*(c.close() for c in clients))
         firsts = [s.first_ms for s in seen]
         self.say(f"Time to first token p50 / p99 ms, {name}", f"{at(firsts, 0.5):.0f} / {at(firsts, 0.99):.0f}")
+
+    async def starts(self) -> None:
+        """What one run costs apart from its tokens: accepted, opened, asked, stored, ended."""
+        count = 40 if self.quick else 500
+        clients = await self.clients(10)
+
+        async def some(client: Client, runs: int) -> None:
+            for _ in range(runs):
+                await client.run(f"t{os.urandom(6).hex()}", INSTANT)
+
+        await asyncio.gather(*(some(client, 2) for client in clients))
+        web, every = [self.stack.web], self.stack.pids
+        before, before_all = cpu_ms(web), cpu_ms(every)
+        await asyncio.gather(*(some(client, count // 10) for client in clients))
+        used, used_all = (cpu_ms(web) - before) / count, (cpu_ms(every) - before_all) / count
+        self.say("CPU ms per run of 3 tokens: web process / all product processes", f"{used:.1f} / {used_all:.1f}")
+        await asyncio.gather(*(c.close() for c in clients))
 
     async def html(self) -> None:
         await self.stream(html=True)
@@ -81,7 +101,9 @@ class Bench:
         """How many streams at 40/s one process carries before p99 passes 250 ms."""
         held = 0
         for count in (20, 40) if self.quick else (100, 150, 200, 250, 300):
-            seen = await self.streams(count, STREAM)
+            clients = await self.clients(count)
+            seen = await self.streams(clients, STREAM)
+            await asyncio.gather(*(c.close() for c in clients))
             p99 = at([a for s in seen for a in s.ages], 0.99)
             self.say(f"  {count} streams at 40/s: token age p99 ms", f"{p99:.0f}")
             if p99 > 250:
@@ -145,10 +167,12 @@ class Bench:
         """Memory of the web process after 100 and after 1,000 runs."""
         last = 200 if self.quick else 1000
         at_hundred = 0.0
+        clients = await self.clients(20)
         for done in range(0, last, 20):
             if done == 100:
                 at_hundred = rss_kb(self.stack.web)
-            await self.streams(20, SHORT)
+            await self.streams(clients, SHORT)
+        await asyncio.gather(*(c.close() for c in clients))
         after = rss_kb(self.stack.web)
         self.say(
             f"Web process memory after 100 / {last} runs, MB",
@@ -178,7 +202,15 @@ def main() -> None:
             bench.say("Start to first page: warm / cold s", f"{stack.started_in:.1f} / {cold:.1f}", "3 / 6")
             parts: dict[str, Callable[[], Awaitable[None]]] = {
                 part.__name__: part
-                for part in (bench.assembly, bench.stream, bench.html, bench.capacity, bench.idle, bench.memory)
+                for part in (
+                    bench.starts,
+                    bench.assembly,
+                    bench.stream,
+                    bench.html,
+                    bench.capacity,
+                    bench.idle,
+                    bench.memory,
+                )
             }
             for name, part in parts.items():
                 if not options.only or name in options.only:

@@ -117,7 +117,8 @@ class Stack:
 
     def pin(self) -> None:
         for task in Path(f"/proc/{self.web}/task").iterdir():
-            os.sched_setaffinity(int(task.name), {WEB_CORE})
+            with contextlib.suppress(ProcessLookupError):  # a thread that has ended since
+                os.sched_setaffinity(int(task.name), {WEB_CORE})
 
     def token(self) -> str:
         name = "bench" + secrets.token_hex(3)

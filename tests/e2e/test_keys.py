@@ -166,7 +166,7 @@ def test_message_is_on_screen_within_one_frame(desk: Open) -> None:
     assert took == [1, "", False, "composer-text"]
 
 
-def tab_to(page: Desk, selector: str, *, limit: int = 40) -> None:
+def tab_to(page: Desk, selector: str, *, limit: int = 300) -> None:
     """Press Tab until the element has the focus."""
     for _ in range(limit):
         page.page.keyboard.press("Tab")

@@ -176,6 +176,7 @@ def test_rename_keeps_the_persons_title(client: Client, alice: Any) -> None:
     session = Session.objects.of(alice.pk).get()
     assert (session.title, session.title_by_person) == ("合同 审阅", True)
     assert "Machine" not in client.get("/c/t/rename/?cancel=1", **HTMX).content.decode()
+    assert client.post("/c/t/rename/", {"title": "Without scripts"})["Location"] == "/c/t/"
 
 
 @pytest.mark.parametrize("title", ["", "   ", "x" * 201])

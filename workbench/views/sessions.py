@@ -181,6 +181,8 @@ def rename(request: PageRequest, thread_id: str) -> HttpResponse:
         title=form.cleaned_data["title"], title_by_person=True
     )
     async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "title")
+    if not request.htmx:
+        return redirect(reverse("session", args=[thread_id]))
     context = {"row": own_row(request, thread_id, current), "sessions": {"current": current}}
     return render(request, "workbench/_sessions.html#row", context)
 
