@@ -8,7 +8,7 @@ connection back, and everything else goes through agents.stores.
 import asyncio
 import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import orjson
@@ -55,13 +55,13 @@ STATUS = {
 RETRY_AFTER_S = {"rate_limited": 2, "storage_unavailable": 5, "shutting_down": 2}
 HISTORY_LIMIT = 500
 
-View = Callable[..., Awaitable[HttpResponseBase]]
+View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 
 
-def door(method: str, verb: Verb) -> Callable[[Callable[..., Awaitable[HttpResponseBase]]], View]:
+def door(method: str, verb: Verb) -> Callable[[View], View]:
     """Wrap a view `(request, who, ...)`: one method, who is there, may they, errors as JSON, CORS for tokens."""
 
-    def wrap(view: Callable[..., Awaitable[HttpResponseBase]]) -> View:
+    def wrap(view: View) -> View:
         @csrf_exempt  # access.of_request asks for the CSRF header itself, unless there is a token
         @functools.wraps(view)
         async def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
@@ -135,9 +135,7 @@ async def capabilities(request: HttpRequest, who: Identity) -> HttpResponseBase:
 # --- around the views
 
 
-async def _answer(
-    view: Callable[..., Awaitable[HttpResponseBase]], request: HttpRequest, rule: tuple[str, Verb], kwargs: Any
-) -> HttpResponseBase:
+async def _answer(view: View, request: HttpRequest, rule: tuple[str, Verb], kwargs: Any) -> HttpResponseBase:
     method, verb = rule
     try:
         if request.method != method:

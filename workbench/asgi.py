@@ -1,4 +1,5 @@
 import os
+from typing import Any
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
@@ -9,11 +10,7 @@ http = get_asgi_application()
 
 from workbench import consumers  # noqa: E402 - models can be imported only after the line above
 
-sockets = URLRouter(
-    [
-        path("ws/agui/", consumers.agui),
-        path("ws/agui/<slug:agent>/", consumers.agui),
-        re_path("", consumers.nothing_here),
-    ]
-)
+agui: Any = consumers.agui  # Channels routes ASGI applications by Django's path(), which is typed for views
+nothing_here: Any = consumers.nothing_here
+sockets = URLRouter([path("ws/agui/", agui), path("ws/agui/<slug:agent>/", agui), re_path("", nothing_here)])
 application = ProtocolTypeRouter({"http": http, "websocket": sockets})
