@@ -27,7 +27,6 @@ SWEEP: Final = "agents.tasks.sweep"
 
 # Kinds of Job rows
 TITLE: Final = "title"  # name a conversation after its first run
-KINDS: Final = (TITLE,)
 AFTER_RUN: Final = (TITLE,)  # planted at the end of every run
 
 SWEEP_EVERY_S: Final = 10.0

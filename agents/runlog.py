@@ -2,7 +2,8 @@
 
 One entry holds the frames of one flush. Its id is `<seq of its first frame>-0`, given by the writer: two writers of one
 run collide on it, so after a sweep has appended the closing frames (with a raised epoch) the dead owner's next entry is
-refused as a whole. Fields: `e` = epoch, `z` = the last frame ends the run, and seq -> frame for each frame.
+refused as a whole. Fields: `e` = epoch, `f` = the frames, one a line (JSON as we write it has no line breaks), `z` =
+the last frame ends the run.
 
 The log is never on a run's critical path: writes time out, are tried again later, and the run goes on.
 """
@@ -183,7 +184,7 @@ class RunLog:
 
     async def _flush(self, batch: Sequence[Writer]) -> bool:
         """Write what each run has to write, in one round trip; False if the server did not answer in time."""
-        commands: list[tuple[Any, ...]] = []
+        commands: list[bytes] = []
         sent: list[tuple[Writer, int, int]] = []  # writer, place of its reply, seq of its last frame
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
@@ -205,12 +206,12 @@ class RunLog:
             return False
         return self._settle(sent, replies)
 
-    async def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    async def _exchange(self, commands: Sequence[bytes]) -> list[Any]:
         """Send the commands in one go and return a reply or a ResponseError for each."""
         replies: list[Any] = []
         try:
             if commands:
-                await self._line.send_packed_command(self._line.pack_commands(commands), check_health=False)
+                await self._line.send_packed_command(b"".join(commands), check_health=False)
             for _ in commands:
                 try:
                     replies.append(await self._line.read_response())
@@ -222,7 +223,7 @@ class RunLog:
             raise
         return replies
 
-    def _add(self, commands: list[tuple[Any, ...]], writer: Writer) -> int:
+    def _add(self, commands: list[bytes], writer: Writer) -> int:
         """Add the run's next entry to the commands and return the seq of its last frame."""
         source = writer.source
         frames = source.since(source.logged, ENTRY_FRAMES)
@@ -232,15 +233,14 @@ class RunLog:
             frames = source.since(source.logged, ENTRY_FRAMES) or []
         first = source.logged + 1
         last = source.logged + len(frames)
-        fields: list[Any] = ["e", writer.epoch]
+        fields = [b"e", b"%d" % writer.epoch, b"f", b"\n".join(frames)]
         ended = source.ended and last == source.seq
         if ended:
-            fields += ("z", 1)
-        for seq, frame in enumerate(frames, first):
-            fields += (seq, frame)
-        commands.append(("XADD", writer.stream, "MAXLEN", "~", MAX_ENTRIES, f"{first}-0", *fields))
+            fields += (b"z", b"1")
+        name = writer.stream.encode()
+        commands.append(packed(b"XADD", name, b"MAXLEN", b"~", b"%d" % MAX_ENTRIES, b"%d-0" % first, *fields))
         if ended or not writer.started:
-            commands.append(("EXPIRE", writer.stream, TTL_ENDED_S if ended else TTL_RUNNING_S))
+            commands.append(packed(b"EXPIRE", name, b"%d" % (TTL_ENDED_S if ended else TTL_RUNNING_S)))
         return last
 
     def _settle(self, sent: Sequence[tuple[Writer, int, int]], replies: Sequence[Any]) -> bool:
@@ -331,9 +331,7 @@ class RunLog:
 
         Raises as Redis does.
         """
-        fields: dict[str | int, bytes | int] = {"e": epoch, "z": 1}
-        for seq, frame in enumerate(frames, after + 1):
-            fields[seq] = frame
+        fields: dict[str, bytes | int] = {"e": epoch, "f": b"\n".join(frames), "z": 1}
         async with asyncio.timeout(WRITE_TIMEOUT_S):
             async with self._redis.pipeline(transaction=True) as pipe:
                 pipe.xadd(name, fields, id=f"{after + 1}-0")
@@ -362,9 +360,17 @@ class RunLog:
             logger.warning("other processes could not be told: %s", type(error).__name__)
 
 
+def packed(*words: bytes) -> bytes:
+    """Return one command as Redis reads it. The client's own packing cost a tenth of a streaming server's CPU.
+
+    https://redis.io/docs/latest/develop/reference/protocol-spec/
+    """
+    return b"*%d\r\n%b" % (len(words), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words]))
+
+
 def parse(row: tuple[bytes, Mapping[bytes, bytes]]) -> Entry:
     """Return the entry that Redis gave as (id, fields)."""
     entry_id, fields = row
-    frames = tuple(value for name, value in fields.items() if name.isdigit())
+    frames = tuple(fields[b"f"].split(b"\n"))
     first = int(entry_id.split(b"-", 1)[0])
     return Entry(first=first, epoch=int(fields.get(b"e", b"1")), frames=frames, ended=b"z" in fields)

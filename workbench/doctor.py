@@ -186,7 +186,7 @@ def model() -> str:
 
 async def _ask_models() -> str:
     """Ask every configured model for a word. Loads the providers, which no other check needs."""
-    from agents import wiring  # noqa: PLC0415
+    from agents import wiring  # noqa: PLC0415  # loads the providers
 
     try:
         return ", ".join([await _ask(m.info.name) for m in wiring.models()])
@@ -195,7 +195,7 @@ async def _ask_models() -> str:
 
 
 async def _ask(name: str) -> str:
-    from agents import wiring  # noqa: PLC0415
+    from agents import wiring  # noqa: PLC0415  # loads the providers
 
     request = ModelRequest(messages=(text_message(Role.USER, "Answer with one word: ready"),))
     began = time.monotonic()

@@ -44,7 +44,7 @@ def main() -> None:
         if not pipe.readline():
             sys.exit(0)
     if module == "prepare":
-        from django.core.management import call_command  # noqa: PLC0415
+        from django.core.management import call_command  # noqa: PLC0415  # after Django is set up
 
         call_command("prepare", *arguments)
         return

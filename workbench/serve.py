@@ -93,14 +93,15 @@ class Socket(WebSocketProtocol):
         """Whether `quick_send` would take a frame: the socket is open and not paused."""
         return self.state == self.STATE_OPEN and not self.gate.shut
 
-    def quick_send(self, payload: bytes) -> bool:
-        """Write a text frame (UTF-8) now, or return False if the socket is closed or paused. Never waits."""
+    def quick_send(self, *payloads: bytes) -> bool:
+        """Write text frames (UTF-8) now in one go, or return False if the socket is closed or paused. Never waits."""
         if self.state != self.STATE_OPEN or self.gate.shut:
             return False
-        frame = text_frame(payload)
+        frame = text_frame(payloads[0]) if len(payloads) == 1 else b"".join(map(text_frame, payloads))
         transport: Any = self.transport
         if self.send_queue:
-            self.sendMessage(payload, False)  # behind what autobahn still has to send
+            for payload in payloads:
+                self.sendMessage(payload, False)  # behind what autobahn still has to send
         elif transport.dataBuffer or transport._tempDataBuffer or transport.disconnecting:
             transport.write(frame)
         else:

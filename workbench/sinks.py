@@ -15,7 +15,7 @@ HEARTBEAT_S = 15.0
 class QuickSocket(Protocol):
     """What workbench.serve puts into a socket's scope."""
 
-    def quick_send(self, payload: bytes) -> bool: ...
+    def quick_send(self, *payloads: bytes) -> bool: ...
 
 
 class SocketSink:
@@ -33,11 +33,11 @@ class SocketSink:
         self._late: deque[bytes] = deque()  # said by methods that may not wait
         self._flusher: asyncio.Task[None] | None = None
 
-    def try_send(self, data: bytes) -> bool:
-        """Write the frame now if that overtakes nothing and needs no waiting."""
+    def try_send(self, *frames: bytes) -> bool:
+        """Write the frames now if that overtakes nothing and needs no waiting."""
         if self._socket is None or self.closed or self._late or self._lock.locked():
             return False
-        return self._socket.quick_send(data)
+        return self._socket.quick_send(*frames)
 
     async def send(self, data: bytes) -> None:
         """Send the frame, waiting while the socket is paused. Does nothing once the socket is closed."""
@@ -92,10 +92,11 @@ class StreamSink:
         self.lost = False  # frames are missing that cannot be had any more
         self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=64)
 
-    def try_send(self, data: bytes) -> bool:
-        if self._queue.full():
+    def try_send(self, *frames: bytes) -> bool:
+        if self._queue.qsize() + len(frames) > self._queue.maxsize:
             return False
-        self._queue.put_nowait(data)
+        for data in frames:
+            self._queue.put_nowait(data)
         return True
 
     async def send(self, data: bytes) -> None:

@@ -8,7 +8,7 @@ first from the log, then from the tail. So a slow client costs nothing but its c
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Literal, Protocol
 
@@ -28,8 +28,8 @@ Mode = Literal["replay", "snapshot", "idle"]
 class Sink(Protocol):
     """Where an attachment's frames go: one socket, or one SSE response."""
 
-    def try_send(self, data: bytes) -> bool:
-        """Write the frame now, or return False if the socket is closed, paused or busy. Never waits."""
+    def try_send(self, *frames: bytes) -> bool:
+        """Write the frames now, all or none, or return False if the socket is closed, paused or busy. Never waits."""
         ...
 
     async def send(self, data: bytes) -> None:
@@ -84,15 +84,15 @@ class Feed:
     def followed(self) -> bool:
         return bool(self._followers)
 
-    def publish(self, seq: int, data: bytes) -> None:
-        """Take the next frame and hand it to everyone in the fast lane. seq: self.seq + 1."""
-        self._frames.append(data)
-        self._bytes += len(data)
-        self.seq = seq
+    def publish(self, frames: Sequence[bytes]) -> None:
+        """Take the next frames, which follow self.seq, and hand them to everyone in the fast lane in one go."""
+        self._frames.extend(frames)
+        self._bytes += sum(map(len, frames))
+        self.seq += len(frames)
         busy: list[Attachment] = []
         for attachment in self._fast:
-            if attachment.sink.try_send(data):
-                attachment.sent = seq
+            if attachment.sink.try_send(*frames):
+                attachment.sent = self.seq
             else:
                 busy.append(attachment)
         for attachment in busy:

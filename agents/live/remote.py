@@ -125,9 +125,9 @@ class RemoteReader:
             self._end(feed)
 
     def _publish(self, feed: Feed, frames: list[bytes] | tuple[bytes, ...]) -> None:
-        for frame in frames:
-            feed.logged = feed.seq + 1
-            feed.publish(feed.seq + 1, frame)
+        if frames:
+            feed.logged = feed.seq + len(frames)
+            feed.publish(frames)
 
     def _end(self, feed: Feed) -> None:
         self.drop(feed)

@@ -98,9 +98,8 @@ class LocalRun:
             self.feed.end()
 
     def _publish(self, frames: list[tuple[int, bytes]]) -> None:
-        for seq, data in frames:
-            self.feed.publish(seq, data)
         if frames:
+            self.feed.publish([data for _, data in frames])
             self._log.dirty(self._writer)
 
     async def _fail(self, error: Exception) -> None:

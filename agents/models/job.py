@@ -32,7 +32,7 @@ class Job(models.Model):
 
     class Meta:
         constraints = [
-            # one unfinished job per kind and scope: asking twice is asking once
+            # one waiting job per kind and scope: asking twice is asking once; beside one that runs, since its range is fixed
             models.UniqueConstraint(
                 fields=["kind", "session", "scope"],
                 condition=models.Q(status="queued"),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agents.runtime.context.assemble import CONTEXT_LEAD, CONTINUE, FINISH
@@ -201,7 +201,3 @@ def _page(text: str, cursor: str) -> Page | None:
         last=int(head["last"] or first),
         pages=int(head["pages"] or 0),
     )
-
-
-def read_length(documents: Sequence[Document]) -> int:
-    return sum(len(page.text) for document in documents for page in document.pages)

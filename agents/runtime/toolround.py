@@ -36,7 +36,7 @@ RETRIED = (ConnectionError, EOFError, TimeoutError)
 
 @dataclass(slots=True)
 class _Running:
-    """A call that was started. tool_started: its body began, so it took part in the world."""
+    """A call that was started. began: by the run's monotonic clock, in seconds."""
 
     prepared: Prepared
     task: asyncio.Task[ToolResult]

@@ -9,6 +9,7 @@ import orjson
 
 from agents.runtime import codec
 from agents.runtime.events import Origin, Stamped, StateChanged, Stored
+from agents.runtime.surrogates import mended
 from agents.stores import state
 
 # The origin's fields that have no column of their own.
@@ -113,7 +114,7 @@ def dump_json(value: dict[str, Any]) -> tuple[bytes, dict[str, Any], bool]:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return mended(value.replace("\0", "\ufffd"))
     if isinstance(value, Mapping):
         return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,6 @@ from agents.runtime.session import RunEnd, RunStatus
 from agents.stores import pool, sessions, sql
 
 LEASE_S = sessions.LEASE_S
-BEAT_S = 5.0
 EXPIRED_AT_ONCE = 100
 
 _COLUMNS = """r.id, r.epoch, r.owner_id, r.session_id, s.thread_id, r.client_id, r.parent_client_id, r.fork, r.agent,

@@ -122,10 +122,10 @@ class Ear:
     def go_on(self) -> None:
         self._reading.set()
 
-    def try_send(self, data: bytes) -> bool:
+    def try_send(self, *frames: bytes) -> bool:
         if not self._reading.is_set():
             return False
-        self.frames.append(json.loads(data))
+        self.frames += [json.loads(data) for data in frames]
         return True
 
     async def send(self, data: bytes) -> None:

@@ -1,4 +1,6 @@
-// node --import ./tests/js/resolve.mjs --test tests/js/
+// node --test tests/js/
+import "./resolve.mjs";
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -225,9 +225,9 @@ class SlowSocket:
         self.open = True
         self.sent: list[bytes] = []
 
-    def quick_send(self, payload: bytes) -> bool:
+    def quick_send(self, *payloads: bytes) -> bool:
         if self.open:
-            self.sent.append(payload)
+            self.sent += payloads
         return self.open
 
 

@@ -26,7 +26,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Number, String
 from pygments.util import ClassNotFound
 
-from agents.protocols.agui.frames import clean
+from agents.runtime.surrogates import mended
 
 HIGHLIGHT_CHARS = 20_000  # a lexer takes about 1 ms per 2,000 characters, on the event loop
 HEADING_SHIFT = 2  # the page owns h1, each message an unseen h2
@@ -157,7 +157,7 @@ def render(markdown: str) -> str:
 def render_block(source: str) -> str:
     """Return one block, as BlockSplitter gives it, as sanitised HTML."""
     return nh3.clean(
-        _markdown().render(clean(source)),
+        _markdown().render(mended(source)),
         tags=_TAGS,
         clean_content_tags=set(),
         attributes=_ATTRIBUTES,

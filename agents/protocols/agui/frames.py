@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from agents.runtime.surrogates import mended
+
 Frames = list[tuple[int, bytes]]
 JSON = dict[str, Any]
 
@@ -54,7 +56,7 @@ def string(text: str) -> bytes:
     try:
         return orjson.dumps(text)
     except TypeError:
-        return orjson.dumps(clean(text))
+        return orjson.dumps(mended(text))
 
 
 def dump(value: Any) -> bytes:
@@ -75,14 +77,9 @@ def _plain(value: Any) -> Any:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return clean(value)
+        return mended(value)
     if isinstance(value, Mapping):
-        return {clean(str(key)): _cleaned(item) for key, item in value.items()}
+        return {mended(str(key)): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(item) for item in value]
-    return value if isinstance(value, int | float | bool | None) else clean(str(value))
-
-
-def clean(text: str) -> str:
-    """Return text with each half of a surrogate pair replaced by U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value if isinstance(value, int | float | bool | None) else mended(str(value))
