@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> None:
 
         sys.exit(up(arguments[2:]))
     if command in ("--version", "version"):
-        from workbench.version import version  # noqa: PLC0415
+        from workbench.version import version  # noqa: PLC0415  # as above
 
         sys.exit(print(version()))
     with contextlib.ExitStack() as stack:
@@ -47,14 +47,14 @@ def main(arguments: list[str]) -> None:
             borrow(stack)
         elif asks_only or command in ("help", ""):
             os.environ.setdefault("DEBUG", "true")  # words about commands need no secret key
-        from django.core.management import execute_from_command_line  # noqa: PLC0415
+        from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
 
         execute_from_command_line(arguments)
 
 
 def borrow(stack: contextlib.ExitStack) -> None:
-    from workbench import borrow as borrowing  # noqa: PLC0415
-    from workbench.processes import CannotStart  # noqa: PLC0415
+    from workbench import borrow as borrowing  # noqa: PLC0415  # as above
+    from workbench.processes import CannotStart  # noqa: PLC0415  # as above
 
     data = Path(os.environ.get("WORKBENCH_DATA") or Path(__file__).resolve().parent / "var").resolve()
     try:

@@ -105,8 +105,9 @@ class ModelCallAdmin(ReadOnlyAdmin):
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
-    """Staff may delete a job: that is how a dead one is put away."""
+    """Staff may delete a job: that is how a dead one is put away. What an exception says may quote a person."""
 
+    bodies = ("error_message",)
     list_display = ("id", "kind", "owner", "session_id", "status", "attempts", "next_at", "error_code", "created_at")
     list_select_related = ("owner",)
     list_filter = ("status", "kind")

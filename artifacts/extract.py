@@ -115,7 +115,7 @@ def _without_controls(text: str) -> str:
 
 def _pdf(source: IO[bytes], out: TextWriter) -> None:
     from pypdf import PdfReader  # noqa: PLC0415 - costs a tenth of a second, needed for PDF only
-    from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
+    from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415 - as above
 
     broken: tuple[type[Exception], ...] = (PyPdfError, *PARSER_ERRORS)
     try:
@@ -156,7 +156,7 @@ class _Seen:
 
 
 def _page_text(pages: Iterator[Any], number: int, seen: _Seen) -> str:
-    from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415
+    from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415 - for PDF only
 
     broken: tuple[type[Exception], ...] = (PyPdfError, StopIteration, *PARSER_ERRORS)
     try:
@@ -213,7 +213,7 @@ def _refuse(event: str, args: tuple[Any, ...], roots: tuple[str, ...]) -> None:
 
 def _leave_network() -> None:
     """Die with the parent, and move into an empty network namespace if the system lets us."""
-    import ctypes  # noqa: PLC0415
+    import ctypes  # noqa: PLC0415 - the application, which knows this module too, needs none of it
 
     libc = ctypes.CDLL(None)
     if hasattr(libc, "prctl"):

@@ -5,24 +5,27 @@ anywhere. Whose rows a request sees is decided further down: every query names i
 """
 
 import http.cookies
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib import auth
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 from django.middleware.csrf import CsrfViewMiddleware
 
+from agents.runtime.errors import StorageUnavailable
 from workbench import tokens
 from workbench.models import ApiToken
 
 BEARER = "bearer."  # subprotocol that carries a token, for browsers cannot set a header on a WebSocket
+_Answer = TypeVar("_Answer")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -59,7 +62,10 @@ def may(who: Identity, verb: Verb) -> bool:
 
 
 async def of_socket(scope: Mapping[str, Any]) -> Identity:
-    """Return who opens a WebSocket. Raises Unauthorized, or Forbidden for a cookie from another origin."""
+    """Return who opens a WebSocket.
+
+    Raises Unauthorized, Forbidden for a cookie from another origin, StorageUnavailable.
+    """
     headers = dict(scope["headers"])
     if token := _socket_token(headers, scope.get("subprotocols", ())):
         return await _by_token(token)
@@ -72,7 +78,7 @@ async def of_socket(scope: Mapping[str, Any]) -> Identity:
 async def of_request(request: HttpRequest) -> Identity:
     """Return who sends an HTTP request. A cookie needs the CSRF header when the method changes something.
 
-    Raises Unauthorized, Forbidden.
+    Raises Unauthorized, Forbidden, StorageUnavailable.
     """
     if (header := request.headers.get("Authorization")) is not None:
         return await _by_token(_bearer(header))
@@ -117,17 +123,26 @@ def _bearer(header: str) -> str:
 
 
 async def _by_token(token: str) -> Identity:
-    row = await database_sync_to_async(tokens.find_token, thread_sensitive=False)(token)
+    row = await _asked(tokens.find_token, token)
     if row is None:
         raise Unauthorized
     return Identity(owner_id=row.owner_id, by_token=True, scope=row.scope)
 
 
 async def _by_cookie(session_key: str) -> Identity:
-    owner_id = await database_sync_to_async(_signed_in, thread_sensitive=False)(session_key) if session_key else None
+    owner_id = await _asked(_signed_in, session_key) if session_key else None
     if owner_id is None:
         raise Unauthorized
     return Identity(owner_id=owner_id)
+
+
+async def _asked(question: Callable[[str], _Answer], about: str) -> _Answer:
+    """Ask the database in a thread. Raises StorageUnavailable."""
+    try:
+        answer: _Answer = await database_sync_to_async(question, thread_sensitive=False)(about)
+    except (OperationalError, InterfaceError) as e:
+        raise StorageUnavailable from e
+    return answer
 
 
 def _signed_in(session_key: str) -> int | None:

@@ -21,7 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 from agents import wiring
 from agents.live import registry
 from agents.live.feed import Attachment
-from agents.protocols.agui import decode, history
+from agents.protocols.agui import control, decode, history
 from agents.protocols.agui.capabilities import capabilities as describe
 from agents.runtime.errors import Rejected, RunError
 from agents.stores import sessions
@@ -53,7 +53,6 @@ STATUS = {
     "shutting_down": 503,
 }
 RETRY_AFTER_S = {"rate_limited": 2, "storage_unavailable": 5, "shutting_down": 2}
-HISTORY_LIMIT = 500
 
 View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 
@@ -97,18 +96,14 @@ async def run(request: HttpRequest, who: Identity, agent: str = "") -> HttpRespo
 @door("POST", Verb.READ)
 async def conversation(request: HttpRequest, who: Identity) -> HttpResponseBase:
     """Return a thread's newest messages, or those before a position: as a closed run, or as JSON if that is asked."""
-    asked = decode.json_object(await _body(request))
-    thread_id, limit, before = asked.get("threadId"), asked.get("limit", HISTORY_LIMIT), asked.get("before")
-    if not isinstance(thread_id, str) or not isinstance(limit, int) or not isinstance(before, int | None):
-        raise Rejected("invalid_input", "Wanted: threadId, and if you like limit and before.")
-    found = await sessions.history(who.owner_id, thread_id, limit=max(1, min(limit, HISTORY_LIMIT)), before=before)
+    asked = decode.history_request(await _body(request))
+    thread_id = asked.thread_id
+    found = await sessions.history(who.owner_id, thread_id, limit=asked.limit, before=asked.before)
     # A run that goes on is followed by attaching to it; here it would be half a message.
     stored = history.before_run(found.stored, found.running) if found.running else found.stored
     if not request.accepts("text/event-stream"):
-        page = {"threadId": thread_id, "messages": history.messages(stored), "truncated": found.truncated}
-        if found.truncated and found.stored:
-            page["before"] = found.stored[0].position
-        return _json(page)
+        before = found.stored[0].position if found.truncated and found.stored else None
+        return _json(history.page(thread_id, stored, truncated=found.truncated, before=before))
     frames = history.snapshot_run(thread_id, f"history-{new_reference()}", stored, found.truncated, found.session.state)
     return HttpResponse(b"".join(b"data: %b\n\n" % data for data in frames), content_type="text/event-stream")
 
@@ -116,11 +111,11 @@ async def conversation(request: HttpRequest, who: Identity) -> HttpResponseBase:
 @door("POST", Verb.RUN)
 async def cancel(request: HttpRequest, who: Identity) -> HttpResponseBase:
     """Ask a run to stop. 200 means asked, not stopped: the run ends with its own terminal event."""
-    frame = decode.frame(orjson.dumps({**decode.json_object(await _body(request)), "type": "cancel"}))
-    assert isinstance(frame, decode.CancelFrame)
+    frame = decode.cancel_request(await _body(request))
     if not await registry.current().cancel(owner_id=who.owner_id, thread_id=frame.thread_id, run_id=frame.run_id):
         raise Rejected("thread_not_found", "There is no such run, or it is over.")
-    return _json({"threadId": frame.thread_id, "runId": frame.run_id})
+    answer = control.cancel_asked(thread_id=frame.thread_id, run_id=frame.run_id)
+    return HttpResponse(answer, content_type="application/json")
 
 
 @door("GET", Verb.READ)

@@ -24,7 +24,7 @@ from agents.protocols.agui.decode import (
     RunFrame,
     SteerFrame,
 )
-from agents.runtime.errors import AgentError, Rejected, RunError
+from agents.runtime.errors import AgentError, Rejected, RunError, StorageUnavailable
 from agents.runtime.session import RunRequest
 from agents.stores import sessions
 from workbench import access, hearing
@@ -40,9 +40,9 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 LARGE_BYTES = 256 * 1024  # decoded off the loop from here on
-HISTORY_MESSAGES = 500
 BAD_FRAMES = 20  # unreadable ones, one after the other, then the socket is closed
-EXCESS_FRAMES = 1000  # over the rate, one after the other, then the socket is closed
+EXCESS_FRAMES = 1000  # so many more over the rate than within it, then the socket is closed
+LAST_WORD_S = 2.0
 TRUST_S = 60.0  # how long a signed-in socket is believed without looking again
 
 _limits: OwnerLimits | None = None
@@ -62,6 +62,11 @@ async def agui(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     except access.Unauthorized:
         await send({"type": "websocket.accept", "subprotocol": subprotocol})
         await _close(send, Closing.AUTH)
+        return
+    except StorageUnavailable:
+        logger.warning("a socket was sent away: the database is away")
+        await send({"type": "websocket.accept", "subprotocol": subprotocol})
+        await _close(send, Closing.SHUTDOWN, retry_after_ms=1000)
         return
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     limits = _owner_limits()
@@ -99,6 +104,9 @@ class Connection:
         self._followed: dict[str, Attachment] = {}
         self._now = asyncio.get_running_loop().time
         self._trusted_until = self._now() + TRUST_S
+        self._looking: asyncio.TimerHandle | None = None
+        self._look: asyncio.Task[None] | None = None
+        self._dismissed = False
         self._bad = 0
         self._excess = 0
 
@@ -106,6 +114,7 @@ class Connection:
         """Serve the socket until it closes."""
         _open.add(self)
         hearing.current().join(self._who.owner_id, self.sink)
+        self._look_later()
         try:
             limits = {"frameBytes": 16 * 1024 * 1024, "framesPerSecond": settings.FRAMES_PER_SECOND}
             await self.sink.send(control.hello(version=version(), limits=limits))
@@ -114,18 +123,26 @@ class Connection:
             if reason != "disconnect":
                 await _close(self._send, Closing(reason))
         finally:
-            _open.discard(self)
-            self.sink.close()
-            for attachment in tuple(self._followed.values()):
-                attachment.detach()
-            hearing.current().leave(self._who.owner_id, self.sink)
+            if self._looking is not None:
+                self._looking.cancel()
+            if self._look is not None:
+                self._look.cancel()
+            self._go_quiet()
+
+    def _go_quiet(self) -> None:
+        """Send nothing any more. Safe to call twice."""
+        _open.discard(self)
+        self.sink.close()
+        for attachment in tuple(self._followed.values()):
+            attachment.detach()
+        hearing.current().leave(self._who.owner_id, self.sink)
 
     # Frames
 
     async def _next(self) -> str | None:
         """Serve one frame; return why the socket ends, if it does."""
         message = await self._receive()
-        if message["type"] == "websocket.disconnect":
+        if message["type"] == "websocket.disconnect" or self._dismissed:
             return "disconnect"
         if not _owner_limits().take(self._who.owner_id):
             self._excess += 1
@@ -133,7 +150,7 @@ class Connection:
                 return Closing.OVERLOAD.value
             await self._reject(Rejected("rate_limited", "Too many frames in a second."))
             return None
-        self._excess = 0
+        self._excess = max(0, self._excess - 1)
         try:
             frame, request = await self._read(message)
         except _RejectedRun as error:
@@ -141,7 +158,7 @@ class Connection:
             return None
         except Rejected as error:
             self._bad += 1
-            await self._reject(error)
+            await self._refuse(error)
             return Closing.PROTOCOL.value if self._bad >= BAD_FRAMES else None
         self._bad = 0
         if not isinstance(frame, PingFrame) and not await self._still_welcome():
@@ -253,8 +270,8 @@ class Connection:
 
     async def _history(self, frame: AttachFrame, attachment: Attachment) -> list[bytes]:
         """Return the closed run that comes first, for a client that has nothing. Raises Rejected(thread_not_found)."""
-        limit = 1 if frame.after is not None else HISTORY_MESSAGES
-        if frame.after is not None and attachment.run_id is not None:
+        limit = 1 if frame.after is not None else decode.HISTORY_MESSAGES
+        if frame.after is not None and attachment.going:
             return []
         found = await sessions.history(self._who.owner_id, frame.thread_id, limit=limit)
         if frame.after is not None:
@@ -291,7 +308,36 @@ class Connection:
             )
         )
 
+    async def _refuse(self, error: Rejected) -> None:
+        """Answer a message that is no frame, naming what could be read of it."""
+        named = error if isinstance(error, decode.RejectedFrame) else None
+        await self.sink.send(
+            control.rejected(
+                code=error.code,
+                message=error.message,
+                what=named.what if named else "",
+                request_id=named.request_id if named else "",
+                thread_id=named.thread_id if named else "",
+            )
+        )
+
     # Beside the frames
+
+    def _look_later(self) -> None:
+        """Look again in a minute: a socket may send nothing and yet hear everything."""
+
+        def look() -> None:
+            self._look = asyncio.get_running_loop().create_task(self._dismiss_unwelcome())
+
+        self._looking = asyncio.get_running_loop().call_later(TRUST_S, look)
+
+    async def _dismiss_unwelcome(self) -> None:
+        if await self._still_welcome():
+            self._look_later()
+            return
+        self._dismissed = True
+        self._go_quiet()
+        await _close(self._send, Closing.AUTH)
 
     async def _still_welcome(self) -> bool:
         """Look again, once a minute at most, whether this socket's session or token is still good."""
@@ -301,6 +347,8 @@ class Connection:
             who = await access.of_socket(self._scope)
         except (access.Unauthorized, access.Forbidden):
             return False
+        except StorageUnavailable:
+            return True  # asked again with the next frame; until then there is nothing to be read anyway
         self._trusted_until = self._now() + TRUST_S
         return who == self._who
 
@@ -326,8 +374,7 @@ _VERBS: dict[type[Any], Verb] = {RunFrame: Verb.RUN, CancelFrame: Verb.RUN, Stee
 
 def _thread_id(frame: ClientFrame | None) -> str:
     if isinstance(frame, RunFrame):
-        named = frame.input.get("threadId")
-        return named if isinstance(named, str) and len(named) <= decode.ID_CHARS else ""
+        return decode.thread_named(frame.input)
     return getattr(frame, "thread_id", "")
 
 
@@ -342,6 +389,11 @@ def _owner_limits() -> OwnerLimits:
     return _limits
 
 
-async def _close(send: Send, reason: Closing) -> None:
-    await send({"type": "websocket.send", "text": control.closing(reason).decode()})
+async def _close(send: Send, reason: Closing, *, retry_after_ms: int = 0) -> None:
+    try:
+        async with asyncio.timeout(LAST_WORD_S):  # a client that does not read must go all the same
+            text = control.closing(reason, retry_after_ms=retry_after_ms).decode()
+            await send({"type": "websocket.send", "text": text})
+    except TimeoutError:
+        pass
     await send({"type": "websocket.close", "code": CLOSE_CODES[reason], "reason": reason.value})

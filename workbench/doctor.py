@@ -16,11 +16,11 @@ import redis
 from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
 
 from agents.runtime.errors import AgentError
 from agents.runtime.model import ModelRequest, ReasoningChunk, Role, TextChunk, text_message
+from workbench import prepare
 from workbench.celery import app
 
 CLOCK_TOLERANCE_S = 2.0
@@ -78,10 +78,8 @@ def ask_database(question: str) -> tuple[Any, ...]:
     """Return the first row of the answer. Not through the pool, whose patience would be half a minute a check."""
     if not settings.DATABASE_URL:
         raise Ill("no database is configured", f"{START} DATABASE_URL.")
-    target = dict(connection.get_connection_params())
-    for ours in ("pool", "cursor_factory", "context", "prepare_threshold"):
-        target.pop(ours, None)
-    with psycopg.connect(**{**target, "connect_timeout": 3, "autocommit": True}) as link:
+    target = {**prepare.psycopg_params(), "connect_timeout": 3, "autocommit": True}
+    with psycopg.connect(**target) as link:
         return link.execute(question.encode()).fetchone() or ()
 
 
@@ -106,11 +104,9 @@ def vector() -> str:
 
 def migrations() -> str:
     ask_database("SELECT 1")
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
-        first = plan[0][0]
-        raise Ill(f"{len(plan)} pending, the first is {first.app_label}.{first.name}", "Run `manage.py prepare`.")
+    if pending := prepare.pending_migrations():
+        first = f"{pending[0].app_label}.{pending[0].name}"
+        raise Ill(f"{len(pending)} pending, the first is {first}", "Run `manage.py prepare`.")
     return "none pending"
 
 
@@ -137,7 +133,7 @@ def valkey() -> str:
         policy = client.info("memory").get("maxmemory_policy", "noeviction")
     name = "Valkey" if "valkey_version" in about else "Redis"
     version = str(about.get("valkey_version", about["redis_version"]))
-    if int(about["redis_version"].split(".")[0]) < 6:
+    if tuple(int(part) for part in about["redis_version"].split(".")[:2]) < (6, 2):
         raise Ill(f"{name} {version}", "Use Redis 6.2 or newer, or Valkey (REDIS_URL).")
     if policy.startswith("allkeys"):
         raise Ill(f"{name} {version} may evict any key", "Set its maxmemory-policy to volatile-ttl or noeviction.")

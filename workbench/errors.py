@@ -38,9 +38,8 @@ def answer(request: HttpRequest, status: int, code: str, template: str) -> HttpR
         body: dict[str, Any] = {"error": {"code": code, "reference": reference}}
         return JsonResponse(body, status=status)
     try:
-        return render(
-            None, template, {"reference": reference}, status=status
-        )  # no request: no context processor, no database
+        # no request: no context processor, no database
+        return render(None, template, {"reference": reference}, status=status)
     except (OSError, ValueError):
         # a static file that was never collected: the words matter more than their looks
         logger.exception("the page for status %s cannot be drawn", status)

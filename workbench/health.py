@@ -12,10 +12,11 @@ import redis.exceptions
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+from workbench import prepare
 
 PATIENCE_S = 2.0
 
@@ -59,5 +60,4 @@ async def _valkey() -> bool:
 
 @database_sync_to_async
 def _migrations() -> bool:
-    executor = MigrationExecutor(connection)
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return not prepare.pending_migrations()

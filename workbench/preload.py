@@ -16,7 +16,7 @@ AHEAD = {
     "workbench.serve": (
         "workbench.eventloop",  # before anything that may import the reactor
         "channels.layers",
-        "channels_redis.core",
+        "channels_redis.pubsub",
         "django.core.handlers.asgi",
         "agents.live.registry",
         "agents.wiring",

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import django
 import psycopg
@@ -18,6 +19,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.migration import Migration
 
 from workbench import messages, tokens
 
@@ -53,9 +55,7 @@ def files() -> None:
 
 def make_database() -> None:
     """Make the database if the server has none of that name (an embedded server begins with none)."""
-    target = dict(connection.get_connection_params())
-    for ours in ("pool", "cursor_factory", "context", "prepare_threshold"):
-        target.pop(ours, None)
+    target = psycopg_params()
     name = target.pop("dbname")
     try:
         psycopg.connect(dbname=name, **target).close()
@@ -66,13 +66,26 @@ def make_database() -> None:
             admin.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
 
 
+def psycopg_params() -> dict[str, Any]:
+    """Return how to connect to our database without Django and its pool, whose patience is half a minute."""
+    target = dict(connection.get_connection_params())
+    for ours in ("pool", "cursor_factory", "context", "prepare_threshold"):
+        target.pop(ours, None)
+    return target
+
+
+def pending_migrations() -> list[Migration]:
+    """Return the migrations that were not applied yet, in order. Raises DatabaseError."""
+    executor = MigrationExecutor(connection)
+    return [migration for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+
+
 def migrate() -> None:
     """Bring the schema up to date. Asking costs a few milliseconds; `migrate` itself half a second."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         try:
-            executor = MigrationExecutor(connection)
-            if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            if pending_migrations():
                 call_command("migrate", interactive=False, verbosity=0)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

@@ -21,6 +21,7 @@ import logging
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -85,6 +86,7 @@ class Socket(WebSocketProtocol):
     def __init__(self) -> None:
         super().__init__()
         self.gate = Gate()
+        self._inbox: deque[int] = deque()  # bytes of each message the consumer has not taken
         self._inbox_bytes = 0
         self._reading = True
 
@@ -133,6 +135,7 @@ class Socket(WebSocketProtocol):
         except UnicodeDecodeError:  # autobahn checks it; this is for the day it does not
             self.sendClose(code=1007)
             return
+        self._inbox.append(len(payload))
         self._inbox_bytes += len(payload)
         if self._reading and (self._inbox_bytes > INBOX_BYTES or self.application_queue.qsize() > INBOX_MESSAGES):
             self._reading = False
@@ -149,9 +152,9 @@ class Socket(WebSocketProtocol):
         self.gate.stopProducing()
         super().onClose(wasClean, code, reason)
 
-    def taken(self, size_bytes: int) -> None:
+    def taken(self) -> None:
         """Hear that the consumer took a message."""
-        self._inbox_bytes -= size_bytes
+        self._inbox_bytes -= self._inbox.popleft()
         if not self._reading and self.application_queue.qsize() < INBOX_MESSAGES // 2:
             self._reading = True
             self._reader().resumeProducing()
@@ -177,6 +180,11 @@ def text_frame(payload: bytes) -> bytes:
 
 class SocketFactory(WebSocketFactory):
     protocol = Socket
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A client whose message is too long hears so (1009); cut off without a word it would send it again and again.
+        self.setProtocolOptions(failByDrop=False)
 
 
 class WebServer(daphne.server.Server):
@@ -305,7 +313,7 @@ def counted(application: Any) -> Any:
         async def take() -> dict[str, Any]:
             message: dict[str, Any] = await receive()
             if message["type"] == "websocket.receive":
-                socket.taken(len(message.get("text") or message.get("bytes") or b""))
+                socket.taken()
             return message
 
         await application(scope, take, send)

@@ -15,6 +15,7 @@ from agents.runtime.session import RunStatus
 from workbench.contexts import TITLE_CHARS, Row, Sessions, grouped
 
 PAGE = 50
+ID_DIGITS = 18
 
 
 def visible(owner_id: int) -> QuerySet[Session]:
@@ -86,4 +87,6 @@ def _cursor(text: str) -> tuple[datetime, int] | None:
         at = parse_datetime(stamp.replace(" ", "+"))  # a plus sign that lost its escape in a link
     except ValueError:
         return None
-    return (at, int(number)) if at and number.isdigit() else None
+    if not at or not (number.isascii() and number.isdigit() and len(number) <= ID_DIGITS):
+        return None
+    return at, int(number)

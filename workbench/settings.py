@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -18,16 +19,16 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def env(name: str, default: str = "") -> str:
-    """Return the variable, or the content of the file that NAME_FILE points to."""
+    """Return the variable, or the content of the file that NAME_FILE points to. Empty counts as not set."""
     path = os.environ.get(f"{name}_FILE")
-    if path and name in os.environ:
+    if path and os.environ.get(name):
         raise ImproperlyConfigured(f"{name} and {name}_FILE are both set; use one.")
     if path:
         try:
-            return Path(path).read_text(encoding="utf-8").strip()
+            return Path(path).read_text(encoding="utf-8").strip() or default
         except OSError as e:
             raise ImproperlyConfigured(f"{name}_FILE={path}: {e.strerror}") from e
-    return os.environ.get(name, default)
+    return os.environ.get(name) or default
 
 
 def env_bool(name: str, *, default: bool) -> bool:
@@ -43,7 +44,7 @@ def env_int(name: str, default: int, *, least: int = 0) -> int:
     value = env(name)
     if not value:
         return default
-    if not value.lstrip("-").isdigit() or int(value) < least:
+    if not (value.isascii() and value.isdigit() and int(value) >= least):
         raise ImproperlyConfigured(f"{name} must be a whole number of {least} or more, not {value!r}.")
     return int(value)
 
@@ -65,8 +66,17 @@ def env_seconds(name: str, default: float) -> float:
     return seconds
 
 
+def env_zone(name: str, default: str) -> str:
+    value = env(name, default)
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
+        raise ImproperlyConfigured(f"{name} must be the name of a time zone like Europe/Berlin, not {value!r}.") from e
+    return value
+
+
 def env_choice(name: str, default: str, *choices: str) -> str:
-    value = env(name, default) or default
+    value = env(name, default)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
     return value
@@ -74,14 +84,25 @@ def env_choice(name: str, default: str, *choices: str) -> str:
 
 def env_url(name: str, default: str, *schemes: str) -> str:
     """Return an URL with one of the schemes, or "". The value itself is not repeated: it may hold a password."""
-    value = env(name) or default
+    value = env(name, default)
     if value and value.partition("://")[0] not in schemes:
         raise ImproperlyConfigured(f"{name} must start with one of: {', '.join(f'{s}://' for s in schemes)}")
     return value
 
 
+MODEL_KEYS: dict[str, tuple[type, ...]] = {
+    **{key: (str,) for key in ("name", "provider", "base_url", "api_key")},
+    **{key: (int, float) for key in ("price_prompt", "price_cached", "price_completion")},
+    "window": (int,),
+    "images": (bool,),
+}
+
+
 def env_models() -> list[dict[str, Any]]:
-    """Return MODELS, a JSON list of objects with at least a name: several models to choose from."""
+    """Return MODELS, a JSON list of objects with at least a name: several models to choose from.
+
+    Values are not repeated in a complaint: one of them may be a key.
+    """
     value = env("MODELS")
     try:
         models = json.loads(value) if value else []
@@ -89,6 +110,13 @@ def env_models() -> list[dict[str, Any]]:
         raise ImproperlyConfigured(f"MODELS is not JSON: {e}") from e
     if not isinstance(models, list) or not all(isinstance(m, dict) and m.get("name") for m in models):
         raise ImproperlyConfigured('MODELS must be a JSON list like [{"name": "gpt-4.1", "window": 1000000}].')
+    for model in models:
+        for key, item in model.items():
+            kinds = MODEL_KEYS.get(key)
+            if kinds is None:
+                raise ImproperlyConfigured(f"MODELS knows no {key!r}; known are {', '.join(MODEL_KEYS)}.")
+            if not isinstance(item, kinds) or (isinstance(item, bool) and bool not in kinds):
+                raise ImproperlyConfigured(f"MODELS: {key} must be of type {' or '.join(k.__name__ for k in kinds)}.")
     return models
 
 
@@ -231,14 +259,11 @@ if DATABASE_URL:
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
     CHANNEL_LAYERS["default"] = {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        # One PUBLISH a hint; the queueing layer needs six round trips for one, and drops all the same.
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {
-            # the layer waits 5 s for a message at a time; redis's own default of 5 s would end each wait with an error
-            "hosts": [{"address": REDIS_URL, "socket_connect_timeout": 2, "socket_timeout": 15}],
+            "hosts": [{"address": REDIS_URL, "socket_connect_timeout": 2}],
             "prefix": "workbench-hint",
-            "capacity": 500,
-            "expiry": 10,
-            "group_expiry": 24 * 3600,
         },
     }
 
@@ -320,7 +345,7 @@ STORAGES: dict[str, dict[str, Any]] = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "workbench" / "locale"]
-TIME_ZONE = env("TIME_ZONE", "UTC")
+TIME_ZONE = env_zone("TIME_ZONE", "UTC")
 USE_TZ = True
 USE_I18N = True
 

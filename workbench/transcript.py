@@ -289,6 +289,6 @@ def page(entries: list[Said | Answer], limit: int) -> list[Said | Answer]:
     if len(entries) <= limit:
         return entries
     for start in range(len(entries) - limit, len(entries)):
-        if isinstance(entries[start], Said) and entries[start].kind == "said":
+        if isinstance(entries[start], Said):
             return entries[start:]
     return entries[-limit:]

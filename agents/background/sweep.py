@@ -39,7 +39,6 @@ LOCK = "sweep"
 UNDO_TIME = timedelta(minutes=10)
 KEEP_DONE_JOBS = timedelta(days=7)
 PURGE_AT_ONCE = 20
-RECORDS_PER_CLOSING = 64
 CLOSE_TRIES = 5
 
 LOST = RunFailed(
@@ -102,9 +101,7 @@ def closing_records(lost: runs.Lost, frames: Sequence[bytes]) -> tuple[tuple[Sta
     answered = {s.record.call_id for s in lost.records if isinstance(s.record, ToolReturned)}
     calls = [call for message in (*messages, *found) for call in message.tool_calls if call.id not in answered]
     results = [_lost_result(call) for call in calls]
-    # One append takes 64 records; assembly repairs what a run with more open calls than that leaves unanswered.
-    records: list[Record] = [*found, *results]
-    records = [*records[: RECORDS_PER_CLOSING - 1], LOST]
+    records: list[Record] = [*found, *results, LOST]
     end = RunEnd(status=RunStatus.LOST, error_code=LOST.code, error_message=LOST.message)
     origin = _origin(lost)
     return tuple(_stamped(record, origin) for record in records), end

@@ -73,11 +73,20 @@ class Beat:
                     self._missed.add(beat.run_key)
         return not self._missed
 
+    async def _hold(self) -> None:
+        """Renew our own leases: they are out too after the database was away or the machine slept, and our runs live.
+
+        What the rows say is left to the heartbeat.
+        """
+        if held := [(key, run.opened.epoch) for key, run in self._live.runs.items()]:
+            await runs.heartbeat(held)
+
     async def sweep(self) -> None:
         """Close lost runs at start and about every 10 s, unless another process is at it."""
         while True:
             try:
                 await self._live.check_remote()
+                await self._hold()
                 await sweep.close_lost_runs(self._live.log)
             except (AgentError, psycopg.Error, OSError) as error:
                 logger.warning("sweep failed: %s", type(error).__name__)

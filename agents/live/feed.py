@@ -180,6 +180,11 @@ class Attachment:
         self._held = True
         self._pump: asyncio.Task[None] | None = None
 
+    @property
+    def going(self) -> bool:
+        """Whether there is a run whose frames are sent or will be."""
+        return self.feed is not None or bool(self._next)
+
     def detach(self) -> None:
         """Stop following. Safe to call twice."""
         if self.detached:

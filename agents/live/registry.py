@@ -6,10 +6,12 @@ task in an empty context, held here until it is over; the socket that asked for 
 
 import asyncio
 import contextvars
+import hashlib
 import logging
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents import hints
@@ -20,6 +22,7 @@ from agents.live.run import LocalRun
 from agents.runlog import RunLog
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import UserMessage
+from agents.runtime.model import FilePart
 from agents.runtime.session import CancelReason, RunRequest, RunStatus
 from agents.stores import inbox, pool, runs, sessions, turns, writer
 from agents.wiring import Wiring, build, close_clients
@@ -27,6 +30,7 @@ from agents.wiring import Wiring, build, close_clients
 logger = logging.getLogger(__name__)
 
 SERVE_AGAIN_S = 1.0
+ID_CHARS = 128  # of a run's client name, as the table has it
 # What a run may take to close itself once it was told to stop.
 CLOSE_S = 5.0
 
@@ -51,7 +55,7 @@ class Live:
         self.following = Following(self.log, spawn=self._spawn, on_told=self._told)
         self._beat = Beat(self)
         self._runs: dict[int, LocalRun] = {}
-        self._starting: dict[Name, asyncio.Future[Started]] = {}
+        self._starting: dict[Name, asyncio.Task[Started]] = {}
         self._doors: weakref.WeakValueDictionary[int, asyncio.Lock] = weakref.WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._run_tasks: dict[int, asyncio.Task[None]] = {}
@@ -101,7 +105,7 @@ class Live:
         self.draining = self._closed = True
         self.following.detach_all()
         # More than once: a client that is cancelled while it connects may swallow that as a time-out.
-        left = {*self._services.values(), *self._run_tasks.values(), *self._tasks}
+        left = {*self._services.values(), *self._starting.values(), *self._run_tasks.values(), *self._tasks}
         while left:
             for task in left:
                 task.cancel()
@@ -139,19 +143,16 @@ class Live:
             )
         if self.draining:
             raise Rejected("shutting_down", "The server is restarting. Try again in a moment.")
-        answer: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
-        self._starting[name] = answer
-        try:
-            started = await self._start(request)
-        except BaseException as error:
-            answer.set_exception(error if isinstance(error, Exception) else Rejected("shutting_down"))
-            answer.exception()  # nobody else may be waiting
-            raise
-        else:
-            answer.set_result(started)
-        finally:
-            del self._starting[name]
-        return started
+        # A task of its own: a caller who goes away in the middle would leave a run in the books that nobody executes.
+        starting = asyncio.get_running_loop().create_task(self._start(request), name="start")
+        self._starting[name] = starting
+        starting.add_done_callback(partial(self._begun_or_not, name))
+        return await asyncio.shield(starting)
+
+    def _begun_or_not(self, name: Name, starting: "asyncio.Task[Started]") -> None:
+        self._starting.pop(name, None)
+        if not starting.cancelled():
+            starting.exception()  # looked at: perhaps nobody waits for it any more
 
     async def _start(self, request: RunRequest) -> Started:
         # One at a time per owner, so that starts that race cannot pass the limit together.
@@ -225,7 +226,7 @@ class Live:
         request = RunRequest(
             owner_id=before.owner_id,
             thread_id=before.thread_id,
-            run_id=f"queued-{message.id}",
+            run_id=queued_run_id(message.id),
             agent=before.agent,
             model=before.model,
             message=message,
@@ -283,8 +284,12 @@ class Live:
         """Send a message into a running run ("steer"), or keep it until the run has ended well ("queue").
 
         A queued message that finds no run starts one. The same message id sent again changes nothing. Raises
-        Rejected: thread_not_found, invalid_input (the run to steer is over); StorageUnavailable.
+        Rejected: thread_not_found, invalid_input (the run to steer is over, a file is not there, the conversation has
+        a message of this id); StorageUnavailable.
         """
+        if any(isinstance(part, FilePart) for part in message.parts):
+            looked_up = RunRequest(owner_id=owner_id, thread_id=thread_id, run_id=run_id, message=message)
+            message = (await self.wiring.prepare(looked_up)).message or message
         await inbox.put(owner_id=owner_id, thread_id=thread_id, message=message, kind=inbox.Kind(kind), run_id=run_id)
         self._spawn(hints.thread_changed(owner_id, thread_id, "inbox"))
         if self.following.going_on(owner_id, thread_id) is not None:
@@ -312,6 +317,12 @@ class Live:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def queued_run_id(message_id: str) -> str:
+    """Return the id of the run that a queued message starts; at most 128 characters, as all ids have."""
+    run_id = f"queued-{message_id}"
+    return run_id if len(run_id) <= ID_CHARS else f"queued-{hashlib.sha256(message_id.encode()).hexdigest()}"
 
 
 _instances: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Live]" = weakref.WeakKeyDictionary()

@@ -32,7 +32,7 @@ class Job(models.Model):
 
     class Meta:
         constraints = [
-            # one waiting job per kind and scope: asking twice is asking once; beside one that runs, since its range is fixed
+            # one waiting job per kind and scope: asking twice is asking once. It may wait beside one that runs already.
             models.UniqueConstraint(
                 fields=["kind", "session", "scope"],
                 condition=models.Q(status="queued"),

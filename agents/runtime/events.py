@@ -66,7 +66,7 @@ class AssistantMessage:
 
     response_id: one model call. A call whose text goes on after a tool call gives several segments with the ids
     `response_id`, `response_id:2`, ...; assembly joins them again for the provider.
-    finish_reason CANCELLED, ERROR or LENGTH marks a text that stopped early. reasoning_ms: how long it thought, for display.
+    finish_reason CANCELLED, ERROR or LENGTH marks a text that stopped early. reasoning_ms: for display.
     """
 
     id: str

@@ -6,12 +6,15 @@ else to the open call at its index. A new id, or a name after arguments that are
 another call. A call is announced once its id and name are known; without an id it gets one of ours.
 """
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from agents.runtime.jsonrepair import is_complete
 from agents.runtime.model import ToolCall, ToolCallChunk
 
+# What every store and every client can hold; anything else would come back changed and match nothing.
+_SOUND_ID = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 NAMELESS = "unnamed_tool"  # never a tool's name: the model is told so and can try again
 
 
@@ -41,7 +44,7 @@ class _Open:
 class CallAssembler:
     """The tool calls of one answer.
 
-    new_id: makes ids where the provider gave none or gave one twice. taken: ids of earlier answers.
+    new_id: makes ids where the provider gave none, one twice, or one that cannot be kept. taken: of earlier answers.
     """
 
     def __init__(self, new_id: Callable[[], str], taken: Collection[str] = ()) -> None:
@@ -106,7 +109,7 @@ class CallAssembler:
 
     def _announce(self, call: _Open) -> tuple[CallDelta, ...]:
         given = call.given_id
-        free = given and given not in self._taken and all(given != c.id for c in self._calls)
+        free = _SOUND_ID.fullmatch(given) and given not in self._taken and all(given != c.id for c in self._calls)
         call.id = given if free else f"call_{self._new_id()}"
         call.name = call.name or NAMELESS
         call.announced = True

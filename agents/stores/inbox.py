@@ -29,7 +29,7 @@ async def put(*, owner_id: int, thread_id: str, message: UserMessage, kind: Kind
 
     STEER needs the run, and the run must be running: its row is locked against its end, so a message is either read by
     the run or waits in the queue afterwards. Raises Rejected: thread_not_found (unknown or foreign), invalid_input
-    (the run is over). Raises StorageUnavailable.
+    (the run is over, or the conversation has a message of this id). Raises StorageUnavailable.
     """
     stored_kind = UserMessageKind.STEER if kind is Kind.STEER else UserMessageKind.TURN
     payload, _, _ = events.dump_json({**codec.dump(message), "kind": stored_kind.value})
@@ -40,14 +40,17 @@ async def put(*, owner_id: int, thread_id: str, message: UserMessage, kind: Kind
         ), run AS MATERIALIZED (
             SELECT r.id FROM agents_run r JOIN thread ON thread.id = r.session_id
             WHERE r.client_id = %(run)s AND r.status = 'running' FOR SHARE OF r
+        ), said AS MATERIALIZED (
+            SELECT FROM agents_event e JOIN thread ON thread.id = e.session_id
+            WHERE e.type = 'user_message' AND e.payload ->> 'id' = %(client)s LIMIT 1
         ), made AS (
             INSERT INTO agents_inbox (owner_id, session_id, client_id, kind, payload, created_at)
             SELECT %(owner)s, thread.id, %(client)s, %(kind)s::text, %(payload)s::jsonb, clock_timestamp()
-            FROM thread WHERE %(kind)s::text = 'queue' OR EXISTS (SELECT FROM run)
+            FROM thread WHERE (%(kind)s::text = 'queue' OR EXISTS (SELECT FROM run)) AND NOT EXISTS (SELECT FROM said)
             ON CONFLICT (session_id, client_id) DO NOTHING
             RETURNING id
         )
-        SELECT thread.id, (SELECT id FROM run), (SELECT id FROM made),
+        SELECT thread.id, (SELECT id FROM run), (SELECT id FROM made), EXISTS (SELECT FROM said),
                EXISTS (SELECT FROM agents_inbox i WHERE i.session_id = thread.id AND i.client_id = %(client)s)
         FROM thread
         """,
@@ -62,9 +65,11 @@ async def put(*, owner_id: int, thread_id: str, message: UserMessage, kind: Kind
     )
     if not rows:
         raise Rejected("thread_not_found")
-    _, run_key, made, was_there = rows[0]
+    _, run_key, made, said, was_there = rows[0]
     if kind is Kind.STEER and run_key is None and not was_there:
         raise Rejected("invalid_input", "This run is over.")
+    if said and not was_there:  # it could never be taken, and all that waits behind it would wait for ever
+        raise Rejected("invalid_input", "A message with this id is already in the conversation.")
     if kind is Kind.STEER and run_key is not None:
         sessions.notice_inbox(run_key)
     return made is not None

@@ -1,6 +1,5 @@
 """Calls to models, for the books and the inspector."""
 
-import dataclasses
 from typing import Any
 
 import orjson
@@ -49,12 +48,6 @@ def dump_part(part: PartRef) -> dict[str, Any]:
     if part.params:
         out["params"] = dict(part.params)
     return out
-
-
-def load_part(value: dict[str, Any]) -> PartRef:
-    """Return what `dump_part` made; keys of another version are ignored."""
-    known = {field.name for field in dataclasses.fields(PartRef)}
-    return PartRef(**{key: item for key, item in value.items() if key in known})
 
 
 def record(*, owner_id: int, session_id: str | None, call: ModelCall) -> None:

@@ -24,6 +24,7 @@ from agents.runtime.errors import StorageUnavailable
 AWAY_S = 10.0  # how long the database may be away before a caller hears of it
 DJANGO_ONLY = frozenset({"pool", "isolation_level", "assume_role", "server_side_binding"})  # options not for psycopg
 _PAUSE_S = 0.1  # between two tries
+_LET_GO_S = 0.2  # a server that lives lets a cancelled statement go within this time
 _TRY_S = 1.0  # one wait for a connection
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -49,6 +50,11 @@ def params() -> dict[str, Any]:
     return {
         "application_name": f"workbench {socket.gethostname()} {os.getpid()}"[:63],
         "connect_timeout": 5,
+        # a machine that is gone without a word is noticed within the lease of a run; libpq ignores these for sockets
+        "tcp_user_timeout": 10_000,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
         **options,
         **{k: v for k, v in given.items() if v},
         "options": flags.strip(),
@@ -107,15 +113,53 @@ async def fetch(statement: LiteralString | str, params: Params) -> list[tuple[An
     until = loop.time() + AWAY_S
     while True:
         try:
-            async with asyncio.timeout_at(until):
-                pool = await current()
-                async with pool.connection() as connection:
-                    cursor = await connection.execute(statement, params, prepare=True)
-                    return await cursor.fetchall() if cursor.description else []
+            pool = await current()
+            connection = await pool.getconn()
+            try:
+                return await _within(until - loop.time(), connection, statement, params)
+            finally:
+                await pool.putconn(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError) as e:
             if loop.time() + _PAUSE_S >= until:
                 raise StorageUnavailable from e
             await asyncio.sleep(_PAUSE_S)
+
+
+async def _within(
+    seconds: float, connection: Connection, statement: LiteralString | str, params: Params
+) -> list[tuple[Any, ...]]:
+    """Ask and return the rows. Raises TimeoutError; a connection that still waits is closed then.
+
+    psycopg waits for the server even when its task is cancelled, so a server that hangs is left behind instead.
+    """
+    asking = asyncio.ensure_future(_rows(connection, statement, params))
+    try:
+        done, _ = await asyncio.wait((asking,), timeout=max(0.0, seconds))
+    finally:
+        if not asking.done():
+            await _let_go(asking, connection)
+    if not done:
+        raise TimeoutError
+    return asking.result()
+
+
+async def _let_go(asking: "asyncio.Future[Any]", connection: Connection) -> None:
+    asking.add_done_callback(_looked_at)
+    asking.cancel()
+    await asyncio.wait((asking,), timeout=_LET_GO_S)
+    if not asking.done():
+        await connection.close()
+
+
+async def _rows(connection: Connection, statement: LiteralString | str, params: Params) -> list[tuple[Any, ...]]:
+    cursor = await connection.execute(statement, params, prepare=True)
+    return await cursor.fetchall() if cursor.description else []
+
+
+def _looked_at(asking: "asyncio.Future[Any]") -> None:
+    """Look at the exception, so that asyncio does not complain: nobody waits for this answer any more."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from agents.runtime.errors import RunFenced
 from agents.runtime.events import Stamped, Stored
 from agents.runtime.session import RunEnd, RunStatus
 from agents.stores import pool, sessions, sql
+from agents.stores.writer import RECORDS_PER_APPEND
 
 LEASE_S = sessions.LEASE_S
 EXPIRED_AT_ONCE = 100
@@ -126,14 +127,6 @@ async def active_run(*, owner_id: int, thread_id: str) -> Run | None:
     return _run(rows[0]) if rows else None
 
 
-async def active_runs(*, owner_id: int) -> tuple[Run, ...]:
-    """Return all runs of the owner that are running, oldest first."""
-    rows = await pool.fetch(
-        f"SELECT {_COLUMNS} {_FROM} WHERE r.owner_id = %s AND r.status = 'running' ORDER BY r.id", (owner_id,)
-    )
-    return tuple(_run(row) for row in rows)
-
-
 async def running_count(*, owner_id: int) -> int:
     """Return how many runs of the owner are running, in all processes."""
     rows = await pool.fetch("SELECT count(*) FROM agents_run WHERE owner_id = %s AND status = 'running'", (owner_id,))
@@ -173,8 +166,9 @@ async def close_lost(run: Run, closing: Closing) -> tuple[Stored, ...]:
     """Close a run whose process died and return what was stored; () if somebody else closes or closed it.
 
     The run is taken over first: its epoch is raised, so that its owner, should it wake up, is fenced before `closing`
-    looks at anything. `closing` returns 1 to 64 records and the end. If this process dies in between, the lease it took
-    runs out and the next sweep begins anew. Steering messages that the dead run took but never stored wait again.
+    looks at anything. `closing` returns at least one record and the end, which is stored with the last one. If this
+    process dies in between, the lease it took runs out and the next sweep begins anew, so records met again must have
+    the ids they had. Steering messages that the dead run took but never stored wait again.
     Raises StorageUnavailable, and what `closing` raises.
     """
     rows = await pool.fetch(sql.TAKE_OVER, (run.run_key, run.epoch, LEASE_S))
@@ -185,12 +179,15 @@ async def close_lost(run: Run, closing: Closing) -> tuple[Stored, ...]:
     own = tuple(stored for stored in history if stored.origin.run_id == run.run_id)
     records, end = await closing(Lost(run=run, history=history, records=own))
     ledger = sessions.PgLedger(run_key=run.run_key, epoch=epoch)
+    stored: list[Stored] = []
     try:
-        stored = await ledger.append(records, end=end)
+        for at in range(0, len(records), RECORDS_PER_APPEND):
+            more = records[at : at + RECORDS_PER_APPEND]
+            stored += await ledger.append(more, end=end if at + len(more) == len(records) else None)
     except RunFenced:
         return ()
     await pool.fetch(sql.GIVE_STEERING_BACK, (run.run_key,))
-    return stored
+    return tuple(stored)
 
 
 def _run(row: Sequence[Any]) -> Run:

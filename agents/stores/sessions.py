@@ -8,9 +8,7 @@ from weakref import WeakValueDictionary
 import orjson
 import psycopg
 from django.db import connection
-from django.db.models.functions import Now
 
-from agents.models.session import Session as SessionRow
 from agents.runtime import codec
 from agents.runtime.errors import Rejected, RunFenced
 from agents.runtime.events import RunStarted, Stamped, Stored, UserMessage
@@ -70,6 +68,7 @@ class _Found:
     forks: tuple[Fork, ...]
     run_key: int | None
     running: str | None
+    steered: bool  # a steering message waits that an earlier run did not get to
 
     def session(self, owner_id: int, thread_id: str) -> Session:
         return Session(
@@ -99,14 +98,21 @@ def chain(forks: Sequence[Fork], head: int) -> list[tuple[int, int]]:
 class PgLedger:
     """The books of one run. Implements agents.runtime.session.RunLedger; the writer does the work."""
 
-    def __init__(self, *, run_key: int, epoch: int, opening_message_id: str = "", writer: Writer | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        run_key: int,
+        epoch: int,
+        opening_message_id: str = "",
+        steered: bool = True,
+        writer: Writer | None = None,
+    ) -> None:
         self.run_key = run_key
         self.epoch = epoch
         self._writer = writer or current()
         self._opening_message_id = opening_message_id
         self._seen: set[int] = set()
-        # a message may have come between the run's birth and the first heartbeat
-        self._inbox_waiting = True
+        self._inbox_waiting = steered
         _ledgers[run_key] = self
 
     async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
@@ -199,7 +205,7 @@ class PgSessionStore:
             epoch=1,
             history=tuple(stored for stored in history if stored.position < records[0].position),
             records=records,
-            ledger=_ledger(found.run_key, request),
+            ledger=_ledger(found.run_key, request, found),
             new_session=records[0].position == 1,
         )
 
@@ -276,15 +282,14 @@ class _Opening:
             epoch=1,
             history=self.history,
             records=records,
-            ledger=_ledger(run_key, request),
+            ledger=_ledger(run_key, request, found),
             new_session=found.id is None,
         )
 
 
-def _ledger(run_key: int, request: RunRequest) -> PgLedger:
-    return PgLedger(
-        run_key=run_key, epoch=1, opening_message_id=request.message.id if request.message is not None else ""
-    )
+def _ledger(run_key: int, request: RunRequest, found: _Found) -> PgLedger:
+    message_id = request.message.id if request.message is not None else ""
+    return PgLedger(run_key=run_key, epoch=1, opening_message_id=message_id, steered=found.steered)
 
 
 def _admit(request: RunRequest, found: _Found) -> None:
@@ -310,7 +315,7 @@ async def _chain(found: _Found, head: int) -> tuple[Stored, ...]:
 
 
 def _read_found(row: Sequence[Any]) -> _Found:
-    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared = (
+    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared, steered = (
         orjson.loads(value) if n in (3, 7, 10) and isinstance(value, str) else value for n, value in enumerate(row)
     )
     return _Found(
@@ -325,6 +330,7 @@ def _read_found(row: Sequence[Any]) -> _Found:
         forks=tuple(Fork(number=n, parent=p, shared_position=s) for n, p, s in forks or ()),
         run_key=run_key,
         running=running,
+        steered=steered,
     )
 
 
@@ -387,8 +393,3 @@ def _history(owner_id: int, thread_id: str, found: _Found, rows: Sequence[Sequen
         truncated=len(rows) > limit,
         running=found.running or "",
     )
-
-
-def touch(*, owner_id: int, thread_id: str) -> bool:
-    """Move the conversation to the top of the owner's list; False if it is not there. Sync."""
-    return bool(SessionRow.objects.of(owner_id).filter(thread_id=thread_id, deleted_at=None).update(active_at=Now()))

@@ -138,7 +138,9 @@ SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coale
        (SELECT r.client_id FROM agents_run r WHERE r.session_id = s.id AND r.status = 'running'),
        (SELECT jsonb_object_agg(st.scope || ':' || st.key, st.value) FROM agents_state st
         WHERE (st.scope = 'app' AND st.owner_id IS NULL AND st.agent = coalesce(s.agent, ask.agent))
-           OR (st.scope = 'user' AND st.owner_id = ask.owner_id AND st.agent = ''))
+           OR (st.scope = 'user' AND st.owner_id = ask.owner_id AND st.agent = '')),
+       EXISTS (SELECT FROM agents_inbox i
+               WHERE i.session_id = s.id AND i.consumed_at IS NULL AND i.kind = 'steer')
 FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id) ask
 LEFT JOIN agents_session s ON s.owner_id = ask.owner_id AND s.thread_id = ask.thread_id
 """

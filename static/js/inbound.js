@@ -31,6 +31,13 @@ export class Inbound {
     if (!this.#timer) this.#timer = setTimeout(() => this.#flush(), Math.max(0, FLUSH_MS - (Date.now() - this.#flushedAt)));
   }
 
+  // Everything that came so far, now: before a control frame that came after it is looked at.
+  catchUp() {
+    clearTimeout(this.#timer);
+    if (this.#pending.length) this.#flush(true);
+    this.#timer = 0;
+  }
+
   clear() {
     this.#pending = [];
   }
@@ -40,11 +47,11 @@ export class Inbound {
     this.#frozenAt = Date.now();
   }
 
-  #flush() {
+  #flush(all = false) {
     this.#timer = 0;
     this.#flushedAt = Date.now();
     const frozen = this.#on.state().phase === "stopping" && Date.now() - this.#frozenAt < FROZEN_MS;
-    if (frozen && !this.#pending.some(isEnd)) {
+    if (frozen && !all && !this.#pending.some(isEnd)) {
       this.#timer = setTimeout(() => this.#flush(), 4 * FLUSH_MS);
       return;
     }

@@ -60,9 +60,7 @@ export class Thread {
 
   // Lifecycle
 
-  get state() {
-    return this.#state;
-  }
+  get state() { return this.#state; }
 
   // Messages that are on their way; what the person does to one of them goes there.
   get delivery() {
@@ -77,13 +75,15 @@ export class Thread {
   }
 
   frame(frame) {
-    if (frame.type === frame.type.toUpperCase()) this.#event(frame);
-    else if (frame.type === "thread") this.#hint(frame);
-    else if (frame.threadId && frame.threadId !== this.#id) return;
-    else if (frame.type === "accepted") this.#delivery.accepted(frame);
+    if (frame.type === frame.type.toUpperCase()) return this.#event(frame);
+    this.#inbound.catchUp();
+    if (frame.type === "thread") this.#hint(frame);
+    if (frame.type === "thread" || (frame.threadId ?? this.#id) !== this.#id) return undefined;
+    if (frame.type === "accepted") this.#delivery.accepted(frame);
     else if (frame.type === "rejected") this.#delivery.rejected(frame);
     else if (frame.type === "attached") this.#follow.attached(frame);
     else if (frame.type === "resync") this.#follow.resync();
+    return undefined;
   }
 
   // Actions
@@ -165,7 +165,7 @@ export class Thread {
   #event(event) {
     const ours = event.metadata?.workbench ?? {};
     if (ours.threadId && ours.threadId !== this.#id) return;
-    if (event.type === "CUSTOM" && event.name === "workbench.title") refreshSidebar();
+    this.#follow.heard();
     this.#inbound.push(event);
   }
 
@@ -193,6 +193,7 @@ export class Thread {
 
   #tick() {
     if (isOver(this.#state)) return;
+    this.#follow.tick();
     this.#parts.view.tick(this.#state, this.#inbound.now());
     this.#parts.announcer.run(this.#state);
   }

@@ -66,7 +66,7 @@ def rows(owner: Any, n: int) -> None:
     ModelCall.all_owners.create(
         owner=owner, session=session, run=run, call_id=f"c{n}", provider="p", model="m", started_at=AT
     )
-    Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT)
+    Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT, error_message=SECRET)
     artifact = Artifact.all_owners.create(owner=owner, session=session, public_id=uuid4(), name=f"{n}.txt")
     Version.all_owners.create(
         owner=owner, artifact=artifact, number=1, blob="b", mime="text/plain", size_bytes=1, sha256="0", origin="upload"
@@ -112,7 +112,7 @@ def test_what_the_stores_wrote_is_not_added_changed_or_deleted_here(root: Client
 
 
 @pytest.mark.parametrize("may_read", [False, True])
-@pytest.mark.parametrize("model", [Session, State, Inbox, Event], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("model", [Session, State, Inbox, Event, Job], ids=lambda m: m.__name__)
 def test_bodies_need_the_permission_to_read_them(db: None, model: Any, may_read: bool) -> None:
     rows(person("alice"), 1)
     staff = person("staff", is_staff=True)

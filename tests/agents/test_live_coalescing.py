@@ -29,7 +29,12 @@ def emitted(event: Event) -> Emitted:
 class Out:
     def __init__(self) -> None:
         self.events: list[Any] = []
-        self.coalescer = Coalescer(lambda e: self.events.append(e.event))
+        self.came = asyncio.Event()  # set with each event after it was cleared
+        self.coalescer = Coalescer(self._take)
+
+    def _take(self, one: Emitted) -> None:
+        self.events.append(one.event)
+        self.came.set()
 
     def take(self, *events: Event) -> None:
         for event in events:
@@ -42,7 +47,9 @@ async def test_the_first_delta_goes_out_at_once_and_the_next_are_joined() -> Non
     assert out.events == [TextDelta("m", "a")]
     out.take(TextDelta("m", "b"), TextDelta("m", "c"))
     assert len(out.events) == 1
-    await asyncio.sleep(INTERVAL_S * 2)
+    out.came.clear()
+    async with asyncio.timeout(100 * INTERVAL_S):
+        await out.came.wait()
     assert out.events == [TextDelta("m", "a"), TextDelta("m", "bc")]
 
 

@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from agents.live import registry
 from agents.live.feed import Attachment
 from agents.runtime.errors import Rejected
-from agents.runtime.events import Event
+from agents.runtime.events import Event, UserMessage
 from agents.runtime.invocation import Invocation
-from agents.runtime.session import CancelReason, RunStatus
+from agents.runtime.model import FilePart
+from agents.runtime.session import CancelReason, RunRequest, RunStatus
 from agents.runtime.testing import ScriptedModel, call, text, turn
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
-from agents.stores import runs, sessions
+from agents.stores import inbox, runs, sessions
 from tests.agents.house import Ear, Gate, ask, follow, house, said, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,7 +41,7 @@ async def test_4_11_reconnecting_at_frame_k_gives_exactly_the_remaining_frames(a
         await gate.reached.wait()
         seen = len(whole.frames)
         again = await follow(live, started, alice.id, after=2)
-        await until(lambda: len(again.frames) == seen - 2)
+        await until(lambda: len(again.frames) == len(whole.frames) - 2)
         gate.go.set()
         await again.end(started.run_id)
         assert again.frames == whole.frames[2:]
@@ -245,7 +248,8 @@ async def test_a_queued_message_that_finds_no_run_starts_one(alice: Any) -> None
         await live.steer(
             owner_id=alice.id, thread_id="t", run_id=started.run_id, kind="queue", message=said("And?", "q1")
         )
-        await ear.end("queued-q1")
+        assert (await ear.end("queued-q1"))["type"] == "RUN_FINISHED"
+        assert ear.text("queued-q1") == "second"
 
 
 async def test_an_owner_has_at_most_so_many_runs_at_once(alice: Any, bob: Any) -> None:
@@ -425,3 +429,75 @@ async def test_a_heartbeat_that_breaks_is_started_again(alice: Any, monkeypatch:
         await until(lambda: len(beats) > 2)
         gate.go.set()
         assert (await (await follow(live, started, alice.id)).end(started.run_id))["type"] == "RUN_FINISHED"
+
+
+async def test_a_run_whose_caller_goes_away_while_it_starts_runs_all_the_same(alice: Any) -> None:
+    """Else its row would say "running" with nobody to execute it, and the conversation would wait for a sweep."""
+    async with house(ScriptedModel(turn(text("here")))) as live:
+        request = ask(alice.id)
+        caller = asyncio.create_task(live.start(request))
+        await until(lambda: live._starting)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        again = await live.start(request)
+        assert again.duplicate
+        ear = await follow(live, again, alice.id)
+        assert (await ear.end(request.run_id))["type"] == "RUN_FINISHED"
+
+
+async def test_a_queued_message_with_a_long_id_starts_its_run(alice: Any) -> None:
+    name = "q" * 128
+    async with house(ScriptedModel(turn(text("first")), turn(text("second")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await ear.end(started.run_id)
+        await until(lambda: not live.runs)
+        await live.steer(
+            owner_id=alice.id, thread_id="t", run_id=started.run_id, kind="queue", message=said("And?", name)
+        )
+        run_id = registry.queued_run_id(name)
+        assert len(run_id) <= 128
+        await ear.end(run_id)
+
+
+@pytest.mark.parametrize("kind", ["steer", "queue"])
+async def test_a_message_into_a_run_needs_an_id_the_conversation_has_not(alice: Any, kind: str) -> None:
+    """A queued one could never start, and everything behind it would wait for ever."""
+    gate = Gate()
+    async with house(ScriptedModel(turn(gate.step, text("first")))) as live:
+        request = ask(alice.id)
+        started = await live.start(request)
+        await gate.reached.wait()
+        assert request.message is not None
+        with pytest.raises(Rejected, match="already in the conversation"):
+            await live.steer(
+                owner_id=alice.id, thread_id="t", run_id=started.run_id, kind=kind, message=request.message
+            )
+        assert await inbox.waiting(owner_id=alice.id, thread_id="t") == ()
+        gate.go.set()
+
+
+async def test_a_file_in_a_message_into_a_run_is_looked_up_for_its_owner(alice: Any) -> None:
+    """A reference from outside carries neither name nor kind, and may be nobody's."""
+    gate = Gate()
+    whole = FilePart(artifact_id="a", version=1, name="survey.pdf", mime="application/pdf", size_bytes=9)
+
+    async def look_up(request: RunRequest) -> RunRequest:
+        assert request.message is not None
+        if request.message.id == "bad":
+            raise Rejected("invalid_input", "An attached file is not there any more.")
+        return replace(request, message=replace(request.message, parts=(whole,))) if request.thread_id else request
+
+    async with house(ScriptedModel(turn(gate.step, text("first")), repeat_last=True)) as live:
+        started = await live.start(ask(alice.id))
+        await gate.reached.wait()
+        live.wiring = replace(live.wiring, prepare=look_up)
+        bare = FilePart(artifact_id="a", version=1, name="", mime="", size_bytes=0)
+        steer = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id, "kind": "queue"}
+        await live.steer(**steer, message=UserMessage(id="good", parts=(bare,)))
+        with pytest.raises(Rejected, match="not there"):
+            await live.steer(**steer, message=UserMessage(id="bad", parts=(bare,)))
+        assert [w.message.parts for w in await inbox.waiting(owner_id=alice.id, thread_id="t")] == [(whole,)]
+        await live.cancel(owner_id=alice.id, thread_id="t", run_id=started.run_id)
+        await until(lambda: not live.runs)

@@ -12,8 +12,9 @@ from django.contrib.auth import get_user_model
 from agents.runtime.errors import Rejected, RunFenced
 from agents.runtime.events import RunFailed, Stamped, UserMessage
 from agents.runtime.session import OpenRun, RunEnd, RunStatus
-from agents.stores import counting, db, inbox, pool, runs, sessions, writer
+from agents.stores import db, inbox, pool, runs, sessions, writer
 from agents.stores.sessions import PgSessionStore
+from tests.agents import counting
 from tests.agents.records import FINISHED, answer, finished, planner, request, stamp, texts, user
 
 pytestmark = pytest.mark.usefixtures("hot_stores")

@@ -216,3 +216,20 @@ async def test_a_deleted_conversation_is_purged_after_the_undo_time(alice: Any) 
         await db.in_thread(sweep._trim)()
         left = await db.in_thread(lambda: set(Session.objects.of(alice.id).values_list("thread_id", flat=True)))()
         assert left == {"fresh", "kept"}
+
+
+async def test_a_lost_run_with_more_open_calls_than_one_append_takes_leaves_none_without_its_result(alice: Any) -> None:
+    gate = Gate()
+    calls = [call(f"c{n}", "look", {}, index=n) for n in range(70)]
+    async with two_processes(ScriptedModel(turn(*calls, gate.step))) as (here, there):
+        await here.start(ask(alice.id))
+        await gate.reached.wait()
+        await here.log.drained(5)
+        await die(here)
+        await expire()
+        assert await sweep.close_lost_runs(there.log) == 1
+        stored = [s.record for s in (await sessions.history(alice.id, "t")).stored]
+        returned = [r.call_id for r in stored if isinstance(r, ToolReturned)]
+        assert returned == [f"c{n}" for n in range(70)]
+        assert [r.type for r in stored].count("run_failed") == 1
+        gate.go.set()

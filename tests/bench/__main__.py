@@ -37,6 +37,14 @@ class Bench:
     async def client(self) -> Client:
         return await Client(self.stack.url, self.token).open()
 
+    async def settle(self) -> None:
+        """Wait until the product has nothing left to do: titles of earlier runs are written by the worker."""
+        quiet = 0
+        while quiet < 4:
+            before = cpu_ms(self.stack.pids)
+            await asyncio.sleep(0.25)
+            quiet = quiet + 1 if cpu_ms(self.stack.pids) - before <= 20 else 0
+
     async def clients(self, count: int) -> list[Client]:
         return [await self.client() for _ in range(count)]
 
@@ -59,6 +67,7 @@ class Bench:
             await self.streams(clients, STREAM, html=html)
         floor = await asyncio.gather(*(direct(self.model_port, STREAM) for _ in range(count)))
         ages = [a for run in floor for a in run]
+        await self.settle()
         web, every = [self.stack.web], self.stack.pids
         before, before_all = cpu_ms(web), cpu_ms(every)
         seen = await self.streams(clients, STREAM, html=html)
@@ -87,6 +96,7 @@ class Bench:
                 await client.run(f"t{os.urandom(6).hex()}", INSTANT)
 
         await asyncio.gather(*(some(client, 2) for client in clients))
+        await self.settle()
         web, every = [self.stack.web], self.stack.pids
         before, before_all = cpu_ms(web), cpu_ms(every)
         await asyncio.gather(*(some(client, count // 10) for client in clients))

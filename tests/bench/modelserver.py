@@ -82,8 +82,10 @@ class Connection(asyncio.Protocol):
         else:
             request = json.loads(body)
             remember(request)
-            tokens, rate = re.findall(r"\d+", request["model"])
-            self.task = asyncio.create_task(self.stream(int(tokens), float(rate)))
+            tokens, rate = (int(number) for number in re.findall(r"\d+", request["model"]))
+            if most := request.get("max_tokens") or request.get("max_completion_tokens"):
+                tokens, rate = min(tokens, most, 5), 0  # a title: short, and not what is measured
+            self.task = asyncio.create_task(self.stream(tokens, rate))
             return
         self.transport.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)

@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from pydantic import ValidationError
 
 from agents.protocols.agui import history
 from agents.protocols.agui.encode import RunEncoder, is_terminal
@@ -33,6 +35,30 @@ from tests.protocols.conversation import (
 )
 
 GOLDEN = Path(__file__).parent / "golden"
+# https://docs.ag-ui.com/sdk/js/core/events: what each kind of event must have, its type aside
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "RUN_STARTED": ("threadId", "runId"),
+    "RUN_FINISHED": ("threadId", "runId"),
+    "RUN_ERROR": ("message",),
+    "TEXT_MESSAGE_START": ("messageId",),
+    "TEXT_MESSAGE_CONTENT": ("messageId", "delta"),
+    "TEXT_MESSAGE_END": ("messageId",),
+    "REASONING_START": ("messageId",),
+    "REASONING_MESSAGE_START": ("messageId", "role"),
+    "REASONING_MESSAGE_CONTENT": ("messageId", "delta"),
+    "REASONING_MESSAGE_END": ("messageId",),
+    "REASONING_END": ("messageId",),
+    "TOOL_CALL_START": ("toolCallId", "toolCallName"),
+    "TOOL_CALL_ARGS": ("toolCallId", "delta"),
+    "TOOL_CALL_END": ("toolCallId",),
+    "TOOL_CALL_RESULT": ("messageId", "toolCallId", "content"),
+    "STATE_SNAPSHOT": ("snapshot",),
+    "STATE_DELTA": ("delta",),
+    "MESSAGES_SNAPSHOT": ("messages",),
+    "ACTIVITY_SNAPSHOT": ("messageId", "activityType", "content"),
+    "ACTIVITY_DELTA": ("messageId", "activityType", "patch"),
+    "CUSTOM": ("name", "value"),
+}
 STREAMS = scenarios.streams()
 
 
@@ -140,10 +166,38 @@ def test_4_10_a_failed_tool_does_not_end_the_run() -> None:
     assert results == ["ok", "error"]
 
 
+def test_5_2_no_event_of_ours_can_be_had_without_a_required_member() -> None:
+    """Each kind we send has what AG-UI requires, and the published checks refuse it without any one of these."""
+    seen: dict[str, dict[str, Any]] = {}
+    for frames in STREAMS.values():
+        seen |= {event["type"]: event for event in check(frames)}
+    assert len(seen) >= 18 and set(seen) <= set(REQUIRED)
+    for kind, event in seen.items():
+        for name in REQUIRED[kind]:
+            assert event.get(name) is not None or name == "value", f"{kind} without {name}"
+            missed = rf"{name}\s+Field required|missing required field '{name}'"
+            with pytest.raises((ValidationError, AssertionError), match=missed):
+                check([orjson.dumps({k: v for k, v in event.items() if k != name})], first_seq=None)
+
+
+def test_5_4_an_end_closes_every_open_span_before_it() -> None:
+    frames = encode(STARTED, asked("Go"), ReasoningDelta("m1", "hm"), ToolCallDelta("m1", "c1", "read", "{"), FINISHED)
+    kinds = types(check(frames))
+    assert kinds[-1] == "RUN_FINISHED"
+    for span in ("REASONING_MESSAGE", "REASONING", "TOOL_CALL"):
+        assert kinds.index(f"{span}_START") < kinds.index(f"{span}_END") < len(kinds) - 1
+
+
 def test_5_3_a_failed_run_and_the_next_one_fit_into_one_stream() -> None:
     first = STREAMS["failed"]
     second = encode(*scenarios.PLAIN, encoder=RunEncoder(thread_id="th", run_id="r2"))
-    check(first + second, first_seq=None)
+    kinds = types(check(first + second, first_seq=None))
+    assert [kind for kind in kinds if kind in ("RUN_STARTED", "RUN_ERROR", "RUN_FINISHED")] == [
+        "RUN_STARTED",
+        "RUN_ERROR",
+        "RUN_STARTED",
+        "RUN_FINISHED",
+    ]
 
 
 def test_5_5_interleaved_arguments_of_parallel_calls_reach_the_right_call() -> None:

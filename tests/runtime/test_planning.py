@@ -151,7 +151,7 @@ async def test_answers_are_kept_in_the_order_given_and_read_in_call_order() -> N
     assert heard(model)[-2:] == ["one", "two"]
 
 
-async def test_wrong_answers_are_refused_by_name() -> None:
+async def test_4_3_wrong_answers_are_refused_by_name_and_the_thread_goes_on() -> None:
     runner, _, _ = await pending("c1", "c2", after=text("ok"))
 
     async def code(*answers: ToolReturned) -> str:

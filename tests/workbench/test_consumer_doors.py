@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
+from django.contrib.sessions.models import Session
+from django.db import OperationalError
 
 from agents import hints
 from agents.runtime.testing import ScriptedModel, text, turn
 from tests.agents.house import house
 from tests.protocols.checker import check
 from tests.workbench.door import PATIENCE_S, Door, cookie_of, door, knock, question, token_of
-from workbench import consumers
+from workbench import consumers, tokens
 from workbench.limits import OwnerLimits
 from workbench.models import ApiToken
 from workbench.sinks import SocketSink
@@ -81,6 +83,40 @@ async def test_a_token_that_is_revoked_meanwhile_closes_the_socket(alice: Any, m
         await database_sync_to_async(lambda: ApiToken.objects.of(alice.pk).all().delete())()
         await socket.say(type="attach", threadId="t", after=0)
         assert await socket.closed() == 4401
+
+
+async def test_a_socket_that_only_listens_is_closed_when_its_token_is_revoked(
+    alice: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pings must not keep it open, and silence must not either: it would hear every run for as long as it likes."""
+    monkeypatch.setattr(consumers, "TRUST_S", 0.2)
+    async with house(ScriptedModel()), door(token=await token_of(alice)) as socket:
+        await database_sync_to_async(lambda: ApiToken.objects.of(alice.pk).all().delete())()
+        await socket.say(type="ping")
+        assert await socket.closed() == 4401
+        assert socket.frames[-1]["reason"] == "auth"
+
+
+async def test_a_sign_out_closes_the_sockets_of_that_browser(alice: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "TRUST_S", 0.2)
+    async with house(ScriptedModel()), door(cookie=await cookie_of(alice), origin="http://testserver") as socket:
+        await database_sync_to_async(lambda: Session.objects.all().delete())()
+        assert await socket.closed() == 4401
+
+
+async def test_a_database_that_is_away_closes_no_socket_and_says_come_back(
+    alice: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> None:
+        raise OperationalError("the connection is closed")
+
+    token = await token_of(alice)
+    async with house(ScriptedModel()), door(token=token) as socket:
+        monkeypatch.setattr(consumers, "TRUST_S", -1.0)
+        monkeypatch.setattr(tokens, "find_token", away)
+        await socket.say(type="detach", threadId="t")
+        assert (await socket.hear())["type"] == "accepted"
+        assert await let_in(token=token) == 1012
 
 
 async def test_the_token_is_neither_answered_nor_logged(alice: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -160,7 +196,7 @@ async def test_garbage_is_refused_and_many_of_it_close_the_socket(alice: Any) ->
         assert socket.frames[-1]["reason"] == "protocol"
 
 
-async def test_a_megabyte_of_history_is_read_off_the_loop(alice: Any) -> None:
+async def test_a_megabyte_of_history_is_taken(alice: Any) -> None:
     async with house(ScriptedModel(turn(text("Hi")))), door(token=await token_of(alice)) as socket:
         asked = question()
         filler = {"id": "m-old", "role": "assistant", "content": "x" * 1_000_000}

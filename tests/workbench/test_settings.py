@@ -57,9 +57,12 @@ def test_the_table_in_the_docs_names_every_setting_with_its_default() -> None:
 
 @pytest.mark.parametrize(("name", "wrong"), [
     ("DEBUG", "yes"), ("DATABASE_POOL", "many"), ("DATABASE_POOL", "1"), ("UPLOAD_MAX_MB", "-3"),
+    ("UPLOAD_MAX_MB", "--3"), ("WEB_PROCESSES", "²"), ("TIME_ZONE", "Mars/Olympus"), ("TIME_ZONE", "../etc"),
     ("MODEL_READ_TIMEOUT_S", "0"), ("MODEL_READ_TIMEOUT_S", "nan"), ("MODEL_HTTP", "curl"), ("LOG_FORMAT", "xml"),
     ("DATABASE_URL", "mysql://u:secret-word@h/d"), ("REDIS_URL", "localhost:6379"), ("CELERY_BROKER_URL", "sqs://x"),
     ("PUBLIC_URL", "desk.example"), ("MODELS", "{"), ("MODELS", '{"name": "a"}'), ("MODELS", '[{"window": 1}]'),
+    ("MODELS", '[{"name": "a", "windw": 1}]'), ("MODELS", '[{"name": "a", "window": "8k", "api_key": "secret-word"}]'),
+    ("MODELS", '[{"name": "a", "window": true}]'), ("MODELS", '[{"name": 7}]'),
 ])  # fmt: skip
 def test_a_wrong_value_stops_the_start_with_its_name_and_keeps_secrets(name: str, wrong: str) -> None:
     done = load(**{name: wrong})
@@ -74,6 +77,16 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     assert value("s.OPENAI_API_KEY", OPENAI_API_KEY_FILE=str(word)) == "from a file"
     assert "OPENAI_API_KEY_FILE" in load(OPENAI_API_KEY_FILE=str(tmp_path / "none")).stderr
     assert "both set" in load(OPENAI_API_KEY_FILE=str(word), OPENAI_API_KEY="x").stderr
+
+
+def test_empty_means_not_set(tmp_path: Path) -> None:
+    word = tmp_path / "key"
+    word.write_text("from a file\n")
+    assert value(
+        "s.UPLOAD_TYPES[0], s.ALLOWED_HOSTS[0], s.TIME_ZONE", UPLOAD_TYPES="", ALLOWED_HOSTS="", TIME_ZONE=""
+    ) == ("text/* localhost UTC")
+    assert value("s.DATA_DIR.name", WORKBENCH_DATA="", SECRET_KEY="x") == "var"
+    assert value("s.OPENAI_API_KEY", OPENAI_API_KEY="", OPENAI_API_KEY_FILE=str(word)) == "from a file"
 
 
 def test_a_secret_key_is_needed_unless_debugging() -> None:

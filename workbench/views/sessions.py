@@ -28,6 +28,7 @@ from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
 
 PAGE = 30  # messages shown at first, and with each step back
+POSITION_DIGITS = 18
 RECORDS = 240  # records read for them: a message rarely has more than a few
 
 
@@ -82,19 +83,19 @@ def messages(request: PageRequest, thread_id: str) -> HttpResponse:
     ?run= and ?state= say what the page shows last; it is current if the newest run is that one, in that state.
     """
     found = own_session(request, thread_id)
-    before = request.GET.get("before", "")
-    if before.isdigit() and not request.htmx:
+    before = _number(request.GET.get("before", ""))
+    if before is not None and not request.htmx:
         page = SessionPage(
             me=me(request),
             sessions=sessionlist.load(owner_id(request), current=thread_id),
-            transcript=read(request, found, before=int(before)),
+            transcript=read(request, found, before=before),
             title=shown_title(request, thread_id),
             new=False,
             max_files=settings.MAX_FILES_PER_MESSAGE,
         )
         return render(request, "workbench/session.html", {"page": page})
-    if before.isdigit():
-        older = read(request, found, before=int(before))
+    if before is not None:
+        older = read(request, found, before=before)
         return render(request, "workbench/_transcript.html#entries", {"shown": older})
     newest = Run.objects.of(owner_id(request)).filter(session=found).order_by("-id").first()
     known = (request.GET.get("run", ""), request.GET.get("state", ""))
@@ -219,6 +220,11 @@ def restore(request: PageRequest, thread_id: str) -> HttpResponse:
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Trigger": "sessions-changed"})
     return redirect(address)
+
+
+def _number(text: str) -> int | None:
+    """Return a position that stands in an address; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= POSITION_DIGITS else None
 
 
 def owner_id(request: HttpRequest) -> int:

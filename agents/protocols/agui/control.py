@@ -42,6 +42,11 @@ def accepted(*, what: str, thread_id: str, run_id: str = "", request_id: str = "
     )
 
 
+def cancel_asked(*, thread_id: str, run_id: str) -> bytes:
+    """The answer to a cancel over HTTP: the run was asked to stop."""
+    return orjson.dumps({"threadId": thread_id, "runId": run_id})
+
+
 def rejected(*, code: str, message: str, what: str = "", request_id: str = "", thread_id: str = "") -> bytes:
     """A frame was not taken and nothing changed. code: agents.runtime.errors.Rejected; message is safe to show."""
     return _frame("rejected", code=code, message=message, what=what, requestId=request_id, threadId=thread_id)

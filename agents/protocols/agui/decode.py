@@ -9,7 +9,7 @@ import base64
 import binascii
 import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -20,10 +20,11 @@ from pydantic.alias_generators import to_camel
 from agents.runtime.errors import Rejected
 from agents.runtime.events import AssistantMessage, ToolReturned, ToolStatus, UserMessage, UserMessageKind
 from agents.runtime.model import FilePart, Part, TextPart, ToolSpec
+from agents.runtime.planning import cap_context
 from agents.runtime.session import Action, RunRequest, Upload
 
 ID_CHARS = 128
-CONTEXT_BYTES = 16 * 1024
+HISTORY_MESSAGES = 500  # records of one page of history, at most
 SEED_MESSAGES = 500
 EXTERNAL_TOOLS = 128
 JSON_DEPTH = 64
@@ -83,18 +84,62 @@ class PingFrame:
     request_id: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRequest:
+    """A page of a thread's messages (HTTP only). limit: 1 to 500. before: a position; None = the newest page."""
+
+    thread_id: str
+    limit: int
+    before: int | None
+
+
+class RejectedFrame(Rejected):
+    """A frame that could be read as far as telling which it is. what, request_id, thread_id: for the answer to it."""
+
+    def __init__(self, error: Rejected, value: Mapping[str, Any]) -> None:
+        super().__init__(error.code, error.message)
+        self.what = str(value["type"])
+        request_id = value.get("requestId")
+        self.request_id = request_id if isinstance(request_id, str) and len(request_id) <= ID_CHARS else ""
+        self.thread_id = thread_named(value)
+
+
 ClientFrame = RunFrame | CancelFrame | AttachFrame | DetachFrame | SteerFrame | PingFrame
 
 
 def frame(data: bytes | str) -> ClientFrame:
-    """Return one WebSocket message as a frame. A bare RunAgentInput (no `type`) is a run. Raises Rejected."""
+    """Return one WebSocket message as a frame. A bare RunAgentInput (no `type`) is a run.
+
+    Raises Rejected, and RejectedFrame if it is known which frame it was to be.
+    """
     value = json_object(data)
     kind = value.get("type")
     if kind is None:
         return RunFrame(input=value)
     if not isinstance(kind, str) or kind not in _FRAMES:
         raise Rejected("invalid_input", "Unknown frame type.")
-    return _parse(_FRAMES[kind], value).frame()
+    try:
+        return _parse(_FRAMES[kind], value).frame()
+    except Rejected as error:
+        raise RejectedFrame(error, value) from error
+
+
+def cancel_request(data: bytes) -> CancelFrame:
+    """Return the body of a cancel over HTTP, which is the frame without its type. Raises Rejected."""
+    return _parse(_Cancel, {**json_object(data), "type": "cancel"}).frame()
+
+
+def history_request(data: bytes) -> HistoryRequest:
+    """Return the body of a request for history. Raises Rejected."""
+    asked = _parse(_History, json_object(data))
+    limit = max(1, min(asked.limit, HISTORY_MESSAGES))
+    return HistoryRequest(thread_id=_id(asked.thread_id, "threadId"), limit=limit, before=asked.before)
+
+
+def thread_named(value: Mapping[str, Any]) -> str:
+    """Return the thread that an input names, "" if it names none that can be: for answers to inputs we refuse."""
+    named = value.get("threadId")
+    return named if isinstance(named, str) and len(named) <= ID_CHARS else ""
 
 
 def run_input(
@@ -181,6 +226,12 @@ class _Input(_Wire):
     resume: list[dict[str, Any]] | None = None
 
 
+class _History(_Wire):
+    thread_id: str
+    limit: int = HISTORY_MESSAGES
+    before: int | None = None
+
+
 class _Ours(_Wire):
     """forwardedProps.workbench"""
 
@@ -210,7 +261,7 @@ class _Cancel(_Frame):
     thread_id: str
     run_id: str
 
-    def frame(self) -> ClientFrame:
+    def frame(self) -> CancelFrame:
         thread_id, run_id = _id(self.thread_id, "threadId"), _id(self.run_id, "runId")
         return CancelFrame(thread_id=thread_id, run_id=run_id, request_id=self.request_id)
 
@@ -246,7 +297,7 @@ class _Steer(_Frame):
         parts, uploads = _parts(message.content)
         if uploads:
             raise Rejected("invalid_input", "Upload the file first and send its reference.")
-        if not parts:
+        if not _says_something(parts):
             raise Rejected("invalid_input", "The message is empty.")
         kind = UserMessageKind.STEER if self.mode == "steer" else UserMessageKind.TURN
         return SteerFrame(
@@ -286,7 +337,7 @@ def _turn(wire: _Input, action: Action) -> dict[str, Any]:
     if last.role != "user":
         raise Rejected("unsupported_role", "The last message must be from the user, or a tool result.")
     parts, uploads = _parts(last.content)
-    if not uploads and not any(isinstance(part, FilePart) or part.text.strip() for part in parts):
+    if not uploads and not _says_something(parts):
         raise Rejected("invalid_input", "The message is empty.")
     message = UserMessage(id=_id(last.id, "message id"), parts=parts, context=_context(wire.context or []))
     seed = _seed(wire.messages[-SEED_MESSAGES - 1 : -1]) if action is Action.SEND else ()
@@ -312,6 +363,10 @@ def _parts(content: str | list[dict[str, Any]] | None) -> tuple[tuple[Part, ...]
                 parts.append(found)
         # a kind of part we do not know is left out, as AG-UI asks
     return tuple(parts), tuple(uploads)
+
+
+def _says_something(parts: Sequence[Part]) -> bool:
+    return any(isinstance(part, FilePart) or part.text.strip() for part in parts)
 
 
 def _file(media: str, value: Mapping[str, Any]) -> FilePart | Upload:
@@ -403,17 +458,7 @@ def _flat(message: _Message) -> str:
 
 def _context(items: list[_Context]) -> tuple[tuple[str, str], ...]:
     """Return what the person has open, cut at 16 KB altogether."""
-    left = CONTEXT_BYTES
-    kept: list[tuple[str, str]] = []
-    for item in items:
-        description, value = _text(item.description), _text(item.value)
-        left -= len(description.encode())
-        if left <= 0:
-            break
-        raw = value.encode()
-        kept.append((description, raw[:left].decode("utf-8", "ignore")))
-        left -= len(raw)
-    return tuple(kept)
+    return cap_context([(_text(item.description), _text(item.value)) for item in items])
 
 
 def _tools(tools: list[_Tool]) -> tuple[ToolSpec, ...]:

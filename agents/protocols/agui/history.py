@@ -71,6 +71,12 @@ def snapshot_run(
     return [orjson.dumps({**event, "metadata": event.get("metadata", metadata)}) for event in events]
 
 
+def page(thread_id: str, stored: Sequence[Stored], *, truncated: bool, before: int | None) -> JSON:
+    """Return a page of history as plain JSON. before: where the next older page ends; None = there is none."""
+    found: JSON = {"threadId": thread_id, "messages": messages(stored), "truncated": truncated}
+    return found if before is None else {**found, "before": before}
+
+
 def user_message(record: UserMessage, *, position: int | None = None) -> JSON:
     message: JSON = {"id": record.id, "role": "user", "content": content(record.parts)}
     extra = _position(position)

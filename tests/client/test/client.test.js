@@ -140,7 +140,7 @@ test("cancel over HTTP: another request stops the stream", async () => {
   assert.equal((await running).end.outcome.type, "cancelled");
 });
 
-test("reconnect mid-word: an error first, then the same message goes on to its end", async () => {
+test("5.13 reconnect mid-word: an error first, then the same message goes on to its end", async () => {
   const agent = overSocket();
   const running = ask(agent, "slow");
   await holds(agent, "a ti");

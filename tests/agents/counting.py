@@ -1,6 +1,6 @@
 """How many statements were sent, counted at psycopg on every connection of this process: ours, the pools', Django's.
 
-For tests and the bench. BEGIN and COMMIT of Django's transactions count too; they are round trips like any other.
+BEGIN and COMMIT of Django's transactions count too; they are round trips like any other.
 """
 
 from collections.abc import Iterator
