@@ -11,8 +11,16 @@ from typing import IO, Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from channels.db import DatabaseSyncToAsync
+from django.db import Error
 
-from agents.runtime.artifacts import NAME_CHARS, ArtifactMissing, ArtifactRef, ArtifactUnreadable, TextPage
+from agents.runtime.artifacts import (
+    NAME_CHARS,
+    ArtifactMissing,
+    ArtifactNotKept,
+    ArtifactRef,
+    ArtifactUnreadable,
+    TextPage,
+)
 from artifacts import blobs, names, reading, rows
 from artifacts.models import Version
 from artifacts.rows import Scope, Source, Stored, TextStatus
@@ -65,13 +73,17 @@ class DjangoArtifactStore:
         """Store data as the next version of `name`. origin: also {"kind": upload, tool, edit or guard}.
 
         kind "upload" passes the door for what people bring: the name is made fit (names.from_upload), `mime` is
-        ignored and the bytes are looked at (sniff.admit). Raises ArtifactInvalid.
+        ignored and the bytes are looked at (sniff.admit). Raises ArtifactInvalid, ArtifactNotKept.
         """
         source = Source.of(origin, mime)
         if source.origin is Version.Origin.UPLOAD:
             source = replace(source, original_name=name[-NAME_CHARS:])
             name = names.from_upload(name)
-        return await in_thread(rows.save)(self._scope, name, io.BytesIO(data), source)
+        try:
+            return await in_thread(rows.save)(self._scope, name, io.BytesIO(data), source)
+        except (OSError, Error) as e:
+            logger.exception("a file was not kept")
+            raise ArtifactNotKept from e
 
     async def find(self, name_or_id: str, version: int | None = None) -> ArtifactRef:
         return (await self._stored(name_or_id, version)).ref

@@ -116,7 +116,7 @@ class Connection:
         hearing.current().join(self._who.owner_id, self.sink)
         self._look_later()
         try:
-            limits = {"frameBytes": 16 * 1024 * 1024, "framesPerSecond": settings.FRAMES_PER_SECOND}
+            limits = {"frameBytes": settings.MAX_MESSAGE_BYTES, "framesPerSecond": settings.FRAMES_PER_SECOND}
             await self.sink.send(control.hello(version=version(), limits=limits))
             while (reason := await self._next()) is None:
                 pass
@@ -213,7 +213,9 @@ class Connection:
                 if not await registry.current().cancel(
                     owner_id=self._who.owner_id, thread_id=frame.thread_id, run_id=frame.run_id
                 ):
-                    raise Rejected("thread_not_found", "There is no such run, or it is over.")
+                    raise Rejected(
+                        "thread_not_found", "There is no such run, it is over, or it was told to stop before."
+                    )
                 await self._accept(frame, frame.thread_id, run_id=frame.run_id)
             case SteerFrame():
                 await registry.current().steer(

@@ -322,7 +322,8 @@ UPLOAD_TYPES = env_list(
 )
 EXTRACT_TIMEOUT_S = env_int("EXTRACT_TIMEOUT_S", 60, least=1)  # reading text out of one file, in its own process
 EXTRACT_MEMORY_BYTES = env_int("EXTRACT_MEMORY_MB", 1024, least=256) * 1024 * 1024
-DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # JSON bodies: clients resend the whole history
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of one frame or JSON body: clients resend the whole history
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_MESSAGE_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 FILE_UPLOAD_PERMISSIONS = 0o600
 STORAGES: dict[str, dict[str, Any]] = {

@@ -55,7 +55,7 @@ class Live:
         self.following = Following(self.log, spawn=self._spawn, on_told=self._told)
         self._beat = Beat(self)
         self._runs: dict[int, LocalRun] = {}
-        self._starting: dict[Name, asyncio.Task[Started]] = {}
+        self._starting: dict[tuple[Name, str], asyncio.Task[Started]] = {}  # by run, and the message it answers
         self._doors: weakref.WeakValueDictionary[int, asyncio.Lock] = weakref.WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._run_tasks: dict[int, asyncio.Task[None]] = {}
@@ -89,6 +89,8 @@ class Live:
     async def drain(self, grace_s: float) -> None:
         """Take no new runs, let those that go on end within grace_s, stop the rest in order, and close everything."""
         self.draining = True
+        if self._starting:  # cut off in the middle, they would be in the books and run nowhere
+            await asyncio.wait(tuple(self._starting.values()), timeout=CLOSE_S)
         if self._run_tasks:
             await asyncio.wait(tuple(self._run_tasks.values()), timeout=grace_s)
         for run in tuple(self._runs.values()):
@@ -124,8 +126,14 @@ class Live:
         return self._runs
 
     async def warm_up(self) -> None:
-        """Open the pools, so that the first request does not wait for them. What is away now is opened later."""
-        await asyncio.gather(runs.running_count(owner_id=0), self.log.end("workbench:none"), return_exceptions=True)
+        """Open connections and prepare statements, so that the first run need not; what is away now comes later."""
+        await asyncio.gather(
+            runs.running_count(owner_id=0),
+            sessions.warm_up(),
+            writer.current().warm_up(),
+            self.log.end("workbench:none"),
+            return_exceptions=True,
+        )
 
     # Starting
 
@@ -136,7 +144,8 @@ class Live:
         and shutting_down, and StorageUnavailable.
         """
         name = (request.owner_id, request.thread_id, request.run_id)
-        if (first := self._starting.get(name)) is not None:
+        asked = (name, request.message.id if request.message else "")
+        if (first := self._starting.get(asked)) is not None:
             started = await asyncio.shield(first)
             return Started(
                 thread_id=started.thread_id, run_id=started.run_id, session_id=started.session_id, duplicate=True
@@ -145,12 +154,12 @@ class Live:
             raise Rejected("shutting_down", "The server is restarting. Try again in a moment.")
         # A task of its own: a caller who goes away in the middle would leave a run in the books that nobody executes.
         starting = asyncio.get_running_loop().create_task(self._start(request), name="start")
-        self._starting[name] = starting
-        starting.add_done_callback(partial(self._begun_or_not, name))
+        self._starting[asked] = starting
+        starting.add_done_callback(partial(self._begun_or_not, asked))
         return await asyncio.shield(starting)
 
-    def _begun_or_not(self, name: Name, starting: "asyncio.Task[Started]") -> None:
-        self._starting.pop(name, None)
+    def _begun_or_not(self, asked: tuple[Name, str], starting: "asyncio.Task[Started]") -> None:
+        self._starting.pop(asked, None)
         if not starting.cancelled():
             starting.exception()  # looked at: perhaps nobody waits for it any more
 

@@ -55,6 +55,10 @@ class ArtifactUnreadable(ValueError):
     """No text could be read from the artifact. The message says why and is safe to show."""
 
 
+class ArtifactNotKept(OSError):
+    """The file could not be stored: the disk is full, or the store or its database is away."""
+
+
 class ArtifactStore(Protocol):
     """Files of one owner, as seen from one session. Bound to both at construction; nothing here takes an owner."""
 
@@ -65,7 +69,7 @@ class ArtifactStore(Protocol):
 
         name: "/"-separated clean relative name; "user:..." is shared by all sessions of the owner.
         origin: {"tool_call_id", "run_id"}. Safe from several processes at once: versions never collide.
-        Raises ArtifactInvalid.
+        Raises ArtifactInvalid, ArtifactNotKept.
         """
         ...
 

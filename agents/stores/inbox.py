@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from agents.models.run import Inbox
 from agents.runtime import codec
 from agents.runtime.errors import Rejected
@@ -111,6 +113,23 @@ async def take_back(*, owner_id: int, thread_id: str, message_id: str) -> UserMe
         (owner_id, thread_id, message_id),
     )
     return _message(rows[0][0]) if rows else None
+
+
+def remove_waiting(*, owner_id: int, thread_id: str, message_id: str) -> UserMessage | None:
+    """Do what take_back does on Django's connection: for views, which have no event loop of their own."""
+    rows = Inbox.objects.of(owner_id).filter(
+        session__owner_id=owner_id,
+        session__thread_id=thread_id,
+        session__deleted_at=None,
+        client_id=message_id,
+        consumed_at=None,
+    )
+    with transaction.atomic():
+        row = rows.select_for_update(of=("self",)).first()
+        if row is None:
+            return None
+        row.delete()
+    return _message(row.payload)
 
 
 def _waiting(inbox_id: int, thread_id: str, kind: str, payload: dict[str, Any], created_at: datetime) -> Waiting:

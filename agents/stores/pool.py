@@ -130,7 +130,7 @@ async def _within(
 ) -> list[tuple[Any, ...]]:
     """Ask and return the rows. Raises TimeoutError; a connection that still waits is closed then.
 
-    psycopg waits for the server even when its task is cancelled, so a server that hangs is left behind instead.
+    psycopg waits up to 10 s more when its task is cancelled, so a server that hangs is left behind instead.
     """
     asking = asyncio.ensure_future(_rows(connection, statement, params))
     try:

@@ -7,6 +7,7 @@ from typing import Any
 from agents.runtime.artifacts import (
     ArtifactInvalid,
     ArtifactMissing,
+    ArtifactNotKept,
     ArtifactRef,
     ArtifactUnreadable,
     TextPage,
@@ -132,6 +133,8 @@ async def save_artifact(arguments: Mapping[str, Any], context: ToolContext) -> T
         ref = await context.artifacts.save(name=name, data=data, origin=origin)
     except ArtifactInvalid as e:
         raise ToolFailed(str(e)) from e
+    except ArtifactNotKept as e:
+        raise ToolFailed("The file could not be stored. Nothing was saved; try again later.") from e
     return ToolResult(
         content=f"Saved as {_described(ref)}.",
         summary=f"{ref.name}, version {ref.version}",

@@ -16,8 +16,8 @@ from agents.runtime.model import FilePart
 from agents.runtime.session import CancelReason, RunRequest, RunStatus
 from agents.runtime.testing import ScriptedModel, call, text, turn
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
-from agents.stores import inbox, runs, sessions
-from tests.agents.house import Ear, Gate, ask, follow, house, said, until
+from agents.stores import inbox, pool, runs, sessions
+from tests.agents.house import PATIENCE_S, Ear, Gate, ask, follow, house, said, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -501,3 +501,22 @@ async def test_a_file_in_a_message_into_a_run_is_looked_up_for_its_owner(alice: 
         assert [w.message.parts for w in await inbox.waiting(owner_id=alice.id, thread_id="t")] == [(whole,)]
         await live.cancel(owner_id=alice.id, thread_id="t", run_id=started.run_id)
         await until(lambda: not live.runs)
+
+
+async def test_a_process_that_slept_keeps_its_own_runs(alice: Any) -> None:
+    """Its leases are out when it wakes up, and its own sweep may come before its heartbeat."""
+    gate = Gate()
+    async with house(ScriptedModel(turn(text("a"), gate.step, text("b")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        await pool.fetch("UPDATE agents_run SET lease_expires_at = clock_timestamp() - interval '1 min'", ())
+        sweeping = asyncio.create_task(live._beat.sweep())
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while await runs.expired():  # noqa: ASYNC110  # no event says so
+                    await asyncio.sleep(0.01)
+            gate.go.set()
+            assert (await ear.end(started.run_id))["type"] == "RUN_FINISHED"
+        finally:
+            sweeping.cancel()

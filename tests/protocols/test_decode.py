@@ -290,3 +290,27 @@ def test_garbage_is_read_or_refused_and_nothing_else(value: dict[str, Any]) -> N
             read_it()
         except Rejected as error:
             assert error.code in ("invalid_input", "unsupported_role", "tool_result_duplicate")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "attach", "threadId": "t", "after": -1},
+        {"type": "steer", "threadId": "t", "runId": "r", "message": {"id": "m", "role": "user", "content": " \n"}},
+        {"type": "steer", "threadId": "t", "runId": "r", "message": {"id": "m", "role": "assistant", "content": "x"}},
+        {"type": "cancel", "threadId": "t", "runId": ""},
+        {"type": "detach", "threadId": "t", "more": 1},
+    ],
+)
+def test_a_frame_that_is_refused_is_still_named_in_the_answer(value: dict[str, Any]) -> None:
+    """Its sender waits for an answer to this requestId."""
+    with pytest.raises(decode.RejectedFrame) as refused:
+        decode.frame(orjson.dumps({**value, "requestId": "q1"}))
+    assert (refused.value.what, refused.value.request_id, refused.value.thread_id) == (value["type"], "q1", "t")
+
+
+def test_a_request_id_that_is_none_is_not_echoed() -> None:
+    for request_id in (5, None, ["x"], "x" * 129):
+        with pytest.raises(decode.RejectedFrame) as refused:
+            decode.frame(orjson.dumps({"type": "ping", "requestId": request_id, "x": 1}))
+        assert refused.value.request_id == ""

@@ -1,7 +1,11 @@
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef
 from agents.runtime.context.guard import cut, guard
 from agents.runtime.events import ToolReturned
 from agents.runtime.testing import MemoryArtifactStore
@@ -31,6 +35,23 @@ async def test_a_longer_one_is_stored_first_and_says_what_is_missing_and_how_to_
     assert kept.content.startswith("row 0\n") and kept.content.endswith("row 999")
     assert f"{len(whole)} bytes" in kept.content and kept.artifact.uri in kept.content
     assert files.origins[kept.artifact.name, 1] == {"kind": "guard", "tool_call_id": "call/1", "run_id": "r1"}
+
+
+class FullDisk(MemoryArtifactStore):
+    """A store that takes nothing more."""
+
+    async def save(
+        self, *, name: str, data: bytes, mime: str = "", origin: Mapping[str, Any] | None = None
+    ) -> ArtifactRef:
+        raise ArtifactNotKept
+
+
+async def test_a_store_that_takes_nothing_costs_the_rest_of_the_result_and_not_the_run() -> None:
+    result = ToolReturned(id="r", call_id="c", name="look", content="\n".join(f"row {n}" for n in range(1000)))
+    kept = await guard(result, family=Family.GENERAL, limit_bytes=LIMIT, artifacts=FullDisk(), run_id="r1")
+    assert kept.artifact is None
+    assert kept.content.startswith("row 0\n") and "could not be kept" in kept.content
+    assert len(kept.content.encode()) <= LIMIT
 
 
 def test_search_keeps_whole_hits_from_the_top() -> None:

@@ -105,3 +105,11 @@ def test_a_call_is_shown_as_soon_as_its_id_and_name_are_known() -> None:
 )
 def test_whatever_comes_the_deltas_add_up_and_ids_are_distinct(chunks: list[ToolCallChunk]) -> None:
     assembled(*chunks)
+
+
+@pytest.mark.parametrize("unfit", ["a\0b", "\ud800", "line\nbreak", "x" * 129])
+def test_an_id_that_a_store_or_a_client_cannot_hold_is_replaced(unfit: str) -> None:
+    """It would be stored as something else, and its result would match no call that was announced."""
+    assert assembled(chunk(id=unfit, name="f", arguments="{"), chunk(id=unfit, arguments="}")) == [
+        ("call_new1", "f", "{}")
+    ]

@@ -85,6 +85,24 @@ async def test_a_token_that_is_revoked_meanwhile_closes_the_socket(alice: Any, m
         assert await socket.closed() == 4401
 
 
+async def test_no_frame_tells_whether_a_thread_of_another_exists(alice: Any, bob: Any) -> None:
+    async with house(ScriptedModel(turn(text("Hi")))):
+        async with door(token=await token_of(alice)) as socket:
+            await socket.run(question(run="r"))
+        async with door(token=await token_of(bob)) as socket:
+            for thread in ("t", "nobodys"):
+                for more in ({}, {"after": 0}, {"runId": "r", "after": 0}):
+                    await socket.say(type="attach", threadId=thread, **more)
+                    assert (await socket.until("rejected"))["code"] == "thread_not_found"
+
+
+async def test_a_frame_that_cannot_be_read_is_answered_by_its_request_id(alice: Any) -> None:
+    async with house(ScriptedModel()), door(token=await token_of(alice)) as socket:
+        await socket.say(type="attach", threadId="t", after=-1, requestId="q1")
+        refused = await socket.hear()
+        assert (refused["what"], refused["requestId"], refused["threadId"]) == ("attach", "q1", "t")
+
+
 async def test_a_socket_that_only_listens_is_closed_when_its_token_is_revoked(
     alice: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

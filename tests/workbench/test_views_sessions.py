@@ -208,7 +208,6 @@ def test_deleting_what_one_looks_at_leads_to_a_new_page_with_undo(client: Client
     assert "/c/t/restore/" in client.get(response["Location"]).content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
 def test_waiting_message_is_listed_and_taken_back_once(client: Client, alice: Any) -> None:
     session = conversation(alice, "t")
     run(session, "r", asked("x"), status=RunStatus.RUNNING)
@@ -288,3 +287,16 @@ def test_transcript_kinds_are_what_the_template_asks_for() -> None:
         "said",
         "answer",
     }
+
+
+@pytest.mark.parametrize("address", ["/c/a%00b/", "/c/~AAAA/", "/c/a%00b/messages/", "/c/t/queue/a%00b/"])
+def test_an_address_that_no_conversation_can_have_is_not_found(client: Client, address: str) -> None:
+    assert client.get(address).status_code in (404, 405)
+    assert client.post(address).status_code in (404, 405)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0661", "9" * 5000, "-1", "1.5", "9" * 18])
+def test_strange_numbers_in_an_address_are_no_positions(client: Client, alice: Any, number: str) -> None:
+    run(conversation(alice, "t"), "r", asked("Hi"), ended())
+    assert client.get("/c/t/messages/", {"before": number}).status_code == 200
+    assert client.get("/c/", {"cursor": f"2026-01-01T00:00:00+00:00,{number}"}).status_code == 200

@@ -117,7 +117,7 @@ def queue(request: PageRequest, thread_id: str) -> HttpResponse:
 def take_back(request: PageRequest, thread_id: str, message_id: str) -> HttpResponse:
     """Take a waiting message out of the queue and return its text and files; 404 if a run has read it already."""
     own_session(request, thread_id)
-    taken = async_to_sync(inbox.take_back)(owner_id=owner_id(request), thread_id=thread_id, message_id=message_id)
+    taken = inbox.remove_waiting(owner_id=owner_id(request), thread_id=thread_id, message_id=message_id)
     if taken is None:
         raise Http404
     async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "inbox")

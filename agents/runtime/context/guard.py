@@ -7,7 +7,7 @@ exit status at the end, files keep the beginning, everything else head and tail.
 import hashlib
 from dataclasses import dataclass, replace
 
-from agents.runtime.artifacts import ArtifactRef, ArtifactStore
+from agents.runtime.artifacts import ArtifactInvalid, ArtifactNotKept, ArtifactRef, ArtifactStore
 from agents.runtime.events import ToolReturned
 from agents.runtime.tools import Family
 
@@ -33,16 +33,22 @@ async def guard(
     data = returned.content.encode()
     if len(data) <= limit_bytes:
         return returned
-    ref = await artifacts.save(
-        name=f"results/{_slug(returned.name)}-{_slug(returned.call_id)}.txt",
-        data=data,
-        mime="text/plain; charset=utf-8",
-        origin={"kind": "guard", "tool_call_id": returned.call_id, "run_id": run_id},
-    )
     kept = cut(returned.content, family=family, room_bytes=max(200, limit_bytes - NOTE_BYTES))
+    omitted = len(data) - len(kept.head.encode()) - len(kept.tail.encode())
+    try:
+        ref = await artifacts.save(
+            name=f"results/{_slug(returned.name)}-{_slug(returned.call_id)}.txt",
+            data=data,
+            mime="text/plain; charset=utf-8",
+            origin={"kind": "guard", "tool_call_id": returned.call_id, "run_id": run_id},
+        )
+    except (ArtifactInvalid, ArtifactNotKept):
+        # The run can go on with what fits; only the rest is gone, and the model must not look for it.
+        lost = f"[{omitted} bytes left out here. They could not be kept; call the tool again for less at once.]"
+        return replace(returned, content=_join(kept, lost), size_bytes=len(data))
     return replace(
         returned,
-        content=_join(kept, ref, omitted=len(data) - len(kept.head.encode()) - len(kept.tail.encode())),
+        content=_join(kept, _note(ref, omitted)),
         artifact=ref,
         size_bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
@@ -59,11 +65,14 @@ def cut(text: str, *, family: Family, room_bytes: int) -> Cut:
     return Cut(head=_back_to(head, "\n") or head, tail=_on_from(tail, "\n") or tail)
 
 
-def _join(kept: Cut, ref: ArtifactRef, *, omitted: int) -> str:
-    note = (
+def _note(ref: ArtifactRef, omitted: int) -> str:
+    return (
         f"[{omitted} bytes left out here. The whole result ({ref.size_bytes} bytes) is kept as {ref.uri}. To read the "
         f'rest, call read_artifact with {{"name": "{ref.uri}"}} and go on with the cursor that it returns.]'
     )
+
+
+def _join(kept: Cut, note: str) -> str:
     return "\n\n".join(part for part in (kept.head.rstrip("\n"), note, kept.tail.lstrip("\n")) if part)
 
 
