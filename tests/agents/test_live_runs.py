@@ -520,3 +520,13 @@ async def test_a_process_that_slept_keeps_its_own_runs(alice: Any) -> None:
             assert (await ear.end(started.run_id))["type"] == "RUN_FINISHED"
         finally:
             sweeping.cancel()
+
+
+async def test_one_run_id_for_two_messages_at_once_runs_the_first_and_refuses_the_second(alice: Any) -> None:
+    """Taken for the same request, the second message would be gone without a word."""
+    async with house(ScriptedModel(turn(text("here")), repeat_last=True)) as live:
+        first = ask(alice.id, run="r")
+        second = replace(first, message=said("Something else.", "u-other"))
+        answers = await asyncio.gather(live.start(first), live.start(second), return_exceptions=True)
+        assert isinstance(answers[0], registry.Started) and not answers[0].duplicate
+        assert isinstance(answers[1], Rejected)
