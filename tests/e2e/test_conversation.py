@@ -33,6 +33,7 @@ def halves(gate: threading.Event, first: str = "One two three fo", second: str =
     return Reply(steps=(*text(first), Gate(gate), chunk({"content": second}), *finish()))
 
 
+@pytest.mark.smoke
 def test_attached_text_file_is_read_with_a_tool_and_answered_live(offline_desk: Open, tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("# Cold store\n\nThe rack holds 310 kg of gas.\n\nThe roof is green.\n", encoding="utf-8")
@@ -49,6 +50,7 @@ def test_attached_text_file_is_read_with_a_tool_and_answered_live(offline_desk: 
     assert Path(download.value.path()).read_bytes() == notes.read_bytes()
 
 
+@pytest.mark.smoke
 def test_attached_pdf_is_answered_with_its_page(offline_desk: Open, tmp_path: Path) -> None:
     report = tmp_path / "report.pdf"
     report.write_bytes(pdfs.pdf("The survey begins here.", "The lighthouse keeper earns 900 crowns."))
@@ -114,6 +116,7 @@ def test_reasoning_tool_row_and_text_arrive_while_they_are_made(
     assert page.page.locator("#transcript").inner_text() == live
 
 
+@pytest.mark.smoke
 def test_reload_in_the_middle_of_a_word_goes_on(desk: Open, model: ModelServer, gate: threading.Event) -> None:
     model.script(halves(gate))
     page = desk().new()
@@ -127,6 +130,7 @@ def test_reload_in_the_middle_of_a_word_goes_on(desk: Open, model: ModelServer, 
     assert page.text() == "One two three four five.\n\nSix seven."
 
 
+@pytest.mark.smoke
 def test_stop_keeps_the_partial_text_and_continue_goes_on(
     desk: Open, model: ModelServer, gate: threading.Event
 ) -> None:
@@ -148,6 +152,7 @@ def test_stop_keeps_the_partial_text_and_continue_goes_on(
     expect(page.page.locator(".msg-assistant")).to_have_count(2)
 
 
+@pytest.mark.smoke
 def test_retry_replaces_the_answer_and_stays_after_a_reload(desk: Open, model: ModelServer) -> None:
     model.script(Reply(steps=(*text("Bad answer."), *finish())), Reply(steps=(*text("Good answer."), *finish())))
     page = desk().new()
@@ -179,6 +184,7 @@ def test_edited_message_starts_anew_from_there(desk: Open, model: ModelServer) -
     assert [m["content"] for m in asked.body["messages"] if m["role"] == "user"] == ["Second wording"]
 
 
+@pytest.mark.smoke
 def test_second_tab_and_phone_see_the_same_run(desk: Open, model: ModelServer, gate: threading.Event) -> None:
     model.script(halves(gate))
     first = desk().new()
