@@ -4,8 +4,9 @@ A browser comes with the session cookie, and only from our own origin; another f
 anywhere. Whose rows a request sees is decided further down: every query names its owner.
 """
 
+import asyncio
 import http.cookies
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -25,6 +26,7 @@ from workbench import tokens
 from workbench.models import ApiToken
 
 BEARER = "bearer."  # subprotocol that carries a token, for browsers cannot set a header on a WebSocket
+PATIENCE_S = 10.0
 _Answer = TypeVar("_Answer")
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -137,12 +139,24 @@ async def _by_cookie(session_key: str) -> Identity:
 
 
 async def _asked(question: Callable[[str], _Answer], about: str) -> _Answer:
-    """Ask the database in a thread. Raises StorageUnavailable."""
+    """Ask the database in a thread. Raises StorageUnavailable, also if it does not answer within 10 s."""
+    ask: Callable[[str], Awaitable[_Answer]] = database_sync_to_async(question, thread_sensitive=False)
+    asking = asyncio.ensure_future(ask(about))
+    # asgiref waits for its thread when the task is cancelled; a thread that hangs is left behind instead
+    await asyncio.wait((asking,), timeout=PATIENCE_S)
+    if not asking.done():
+        asking.add_done_callback(_looked_at)
+        raise StorageUnavailable
     try:
-        answer: _Answer = await database_sync_to_async(question, thread_sensitive=False)(about)
+        return asking.result()
     except (OperationalError, InterfaceError) as e:
         raise StorageUnavailable from e
-    return answer
+
+
+def _looked_at(asking: "asyncio.Future[Any]") -> None:
+    """Look at the exception, so that asyncio does not complain: nobody waits for this answer any more."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 def _signed_in(session_key: str) -> int | None:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from agents import hints
+from agents.background import sweep
 from agents.live.beat import Beat
 from agents.live.feed import Attachment, Feed, Sink
 from agents.live.following import Following, Name, Opening
@@ -175,12 +176,15 @@ class Live:
     async def _open(self, request: RunRequest) -> Started:
         if request.uploads and (found := await self._same(request)):
             return found
+        prepared = await self.wiring.prepare(request)
         try:
-            opened = await self.wiring.runner.open(await self.wiring.prepare(request))
+            opened = await self.wiring.runner.open(prepared)
         except Rejected as error:
             if error.code in ("run_conflict", "run_id_reused") and (found := await self._same(request)):
                 return found
-            raise
+            if error.code != "run_conflict" or not await self._clear_away(request):
+                raise
+            opened = await self.wiring.runner.open(prepared)
         name = (request.owner_id, request.thread_id, request.run_id)
         feed = Feed(name=name, run_key=opened.run_key, read=self.log.read, local=True)
         run = LocalRun(opened=opened, runner=self.wiring.runner, feed=feed, log=self.log)
@@ -192,6 +196,13 @@ class Live:
         self._run_tasks[opened.run_key] = task
         task.add_done_callback(lambda _: self._run_tasks.pop(opened.run_key, None))
         return Started(thread_id=request.thread_id, run_id=request.run_id, session_id=opened.session.id)
+
+    async def _clear_away(self, request: RunRequest) -> bool:
+        """Close a dead run that stands in a request's way, so that nobody waits for the sweep; False: none does."""
+        lost = await runs.lost_run(owner_id=request.owner_id, thread_id=request.thread_id)
+        if lost is None or lost.run_key in self._runs:
+            return False
+        return await sweep.close_lost_run(lost, self.log)
 
     async def _same(self, request: RunRequest) -> Started | None:
         """Return the answer to a request that came before; None: the run id is new, or was used for another message."""
@@ -211,9 +222,23 @@ class Live:
         finally:
             self._runs.pop(run.opened.run_key, None)
             self.following.ended(run.feed)
+        if run.status is not None and not run.end_stored:
+            self._spawn(self._close_later(run))
         await hints.thread_changed(request.owner_id, request.thread_id, "run_ended")
         if run.status is RunStatus.FINISHED:
             await self._run_next(request)
+
+    async def _close_later(self, run: LocalRun) -> None:
+        """Close a run whose end could not be stored as soon as the database is back: until then its conversation can
+        take no message, and a heartbeat that was on its way may have made its lease long again."""
+        while True:
+            try:
+                lost = await runs.give_up(run.opened.run_key, run.opened.epoch)
+                if lost is not None:
+                    await sweep.close_lost_run(lost, self.log)
+                return
+            except StorageUnavailable:
+                await asyncio.sleep(SERVE_AGAIN_S)
 
     def _begun(self, run: LocalRun) -> None:
         """Let everybody who follows the thread know, here and elsewhere; called in the run's task."""

@@ -34,6 +34,7 @@ class LocalRun:
         self.feed = feed
         self.token = CancelToken()
         self.status: RunStatus | None = None  # None: still running, or fenced
+        self.end_stored = False
         # Told of each event, joined as on the wire, and of the end by None; set it before the task first runs.
         self.watch: Callable[[Emitted | None], None] = _nobody
         self._runner = runner
@@ -94,6 +95,7 @@ class LocalRun:
         elif isinstance(event, RunFailed):
             self.status = RunStatus.FAILED
         if self.status is not None:
+            self.end_stored = emitted.position is not None
             # In one step with its last frame: what the log gets next must say that it is the last.
             self.feed.end()
 

@@ -20,11 +20,12 @@ class Interrupted(Exception):
 class Interrupt:
     """Use as a context manager around a series of waits of one task; no wait may stretch over a yield."""
 
-    __slots__ = ("_cancel", "_loop", "_sent", "_stop", "_waiting")
+    __slots__ = ("_cancel", "_loop", "_sent", "_stop", "_task", "_waiting")
 
     def __init__(self, cancel: CancelToken) -> None:
         self._cancel = cancel
         self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
         self._waiting: asyncio.Task[object] | None = None
         self._sent = False
         self._stop = cancel.listen(self._told)
@@ -40,7 +41,7 @@ class Interrupt:
 
         Cancelling the task itself from outside counts as a shutdown: the token is set, and the run closes in order.
         """
-        task = asyncio.current_task()
+        task = self._task
         assert task is not None
         if self._cancel.cancelled:
             if close := getattr(awaitable, "close", None):

@@ -127,6 +127,36 @@ async def active_run(*, owner_id: int, thread_id: str) -> Run | None:
     return _run(rows[0]) if rows else None
 
 
+async def give_up(run_key: int, epoch: int) -> Run | None:
+    """Let a run's lease be out, as its owner whose end could not be stored; None: the run is over.
+
+    Raises StorageUnavailable.
+    """
+    rows = await pool.fetch(
+        f"""
+        WITH given AS (
+            UPDATE agents_run SET lease_expires_at = clock_timestamp() - interval '1 s'
+            WHERE id = %s AND epoch = %s AND status = 'running' RETURNING id
+        )
+        SELECT {_COLUMNS} {_FROM} JOIN given ON given.id = r.id
+        """,
+        (run_key, epoch),
+    )
+    return _run(rows[0]) if rows else None
+
+
+async def lost_run(*, owner_id: int, thread_id: str) -> Run | None:
+    """Return the run in the owner's thread that is running by its row, but whose lease is out."""
+    rows = await pool.fetch(
+        f"""
+        SELECT {_COLUMNS} {_FROM} WHERE s.owner_id = %s AND s.thread_id = %s AND r.status = 'running'
+          AND r.lease_expires_at < clock_timestamp()
+        """,
+        (owner_id, thread_id),
+    )
+    return _run(rows[0]) if rows else None
+
+
 async def running_count(*, owner_id: int) -> int:
     """Return how many runs of the owner are running, in all processes."""
     rows = await pool.fetch("SELECT count(*) FROM agents_run WHERE owner_id = %s AND status = 'running'", (owner_id,))

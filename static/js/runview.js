@@ -54,8 +54,13 @@ export class RunView {
     const node = saidNode({ ...item, runId: state.runId });
     if (state.phase === "sending") node.dataset.state = "sending";
     this.#saids.set(item.id, node);
+    if (this.#answer && !this.#last) { // a run that was followed before it said what was asked: its head stands below it
+      this.#answer.dataset.asked = item.id;
+      this.#answer.before(node);
+      return;
+    }
     this.#live.append(node);
-    if (this.#answer) this.#answer = null; // a steered message: what follows is a new article
+    this.#answer = null; // a steered message: what follows is a new article
   }
 
   #item(item, state, now) {

@@ -9,7 +9,7 @@ import pytest
 
 from agents.live import registry
 from agents.live.feed import Attachment
-from agents.runtime.errors import Rejected
+from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import Event, UserMessage
 from agents.runtime.invocation import Invocation
 from agents.runtime.model import FilePart
@@ -530,3 +530,39 @@ async def test_one_run_id_for_two_messages_at_once_runs_the_first_and_refuses_th
         answers = await asyncio.gather(live.start(first), live.start(second), return_exceptions=True)
         assert isinstance(answers[0], registry.Started) and not answers[0].duplicate
         assert isinstance(answers[1], Rejected)
+
+
+async def test_a_dead_run_does_not_stand_in_the_way_of_the_next_message(alice: Any) -> None:
+    """After an outage of the database, say: its end could not be stored, and the sweep has not come by yet."""
+    async with house(ScriptedModel(turn(text("here")), repeat_last=True)) as live:
+        dead = await live.wiring.runner.open(ask(alice.id, run="dead"))
+        with pytest.raises(Rejected, match="conflict"):
+            await live.start(ask(alice.id, run="early"))
+        await pool.fetch("UPDATE agents_run SET lease_expires_at = clock_timestamp() - interval '1 min'", ())
+        started = await live.start(ask(alice.id, run="next"))
+        ear = await follow(live, started, alice.id)
+        assert (await ear.end("next"))["type"] == "RUN_FINISHED"
+        found = await runs.find_run(owner_id=alice.id, thread_id="t", run_id="dead")
+        assert found is not None and found.status is RunStatus.LOST and found.run_key == dead.run_key
+
+
+async def test_a_run_whose_end_could_not_be_stored_is_closed_once_the_database_is_back(alice: Any) -> None:
+    gate = Gate()
+
+    async def away(*_: Any, **__: Any) -> Any:
+        raise StorageUnavailable
+
+    async with house(ScriptedModel(turn(text("a"), gate.step, text("b")), turn(text("c")))) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        (run,) = live.runs.values()
+        setattr(run.opened.ledger, "append", away)  # noqa: B010  # a protocol's method
+        gate.go.set()
+        end = await ear.end(started.run_id)
+        assert (end["type"], end["code"]) == ("RUN_ERROR", "storage_unavailable")
+        async with asyncio.timeout(PATIENCE_S):
+            while await runs.active_run(owner_id=alice.id, thread_id="t"):  # noqa: ASYNC110  # no event says so
+                await asyncio.sleep(0.01)
+        again = await live.start(ask(alice.id))
+        assert (await (await follow(live, again, alice.id)).end(again.run_id))["type"] == "RUN_FINISHED"

@@ -83,6 +83,7 @@ async def test_bob_gets_nothing_of_alices_by_any_function_that_takes_an_owner(
         runs.request_cancel: await runs.request_cancel(**run),
         runs.find_run: await runs.find_run(**run),
         runs.active_run: await runs.active_run(**names),
+        runs.lost_run: await runs.lost_run(**names),
         runs.running_count: await runs.running_count(owner_id=bob),
         runs.status: await runs.status(**run),
         sessions.history: await refused(sessions.history(bob, "t")),

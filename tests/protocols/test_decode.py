@@ -314,3 +314,15 @@ def test_a_request_id_that_is_none_is_not_echoed() -> None:
         with pytest.raises(decode.RejectedFrame) as refused:
             decode.frame(orjson.dumps({"type": "ping", "requestId": request_id, "x": 1}))
         assert refused.value.request_id == ""
+
+
+def test_of_earlier_messages_with_one_id_the_first_counts_and_the_new_one_stands_alone() -> None:
+    """A conversation with one id twice could be neither edited nor shown without doubling."""
+    earlier = [{"id": name, "role": role, "content": words} for name, role, words in SAME_IDS]
+    assert [(m.id, type(m).__name__) for m in read(*earlier, HI).seed] == [
+        ("a", "UserMessage"),
+        ("b", "AssistantMessage"),
+    ]
+
+
+SAME_IDS = (("a", "user", "1"), ("a", "assistant", "2"), ("b", "assistant", "3"), (HI["id"], "user", "4"))

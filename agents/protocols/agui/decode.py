@@ -340,7 +340,7 @@ def _turn(wire: _Input, action: Action) -> dict[str, Any]:
     if not uploads and not _says_something(parts):
         raise Rejected("invalid_input", "The message is empty.")
     message = UserMessage(id=_id(last.id, "message id"), parts=parts, context=_context(wire.context or []))
-    seed = _seed(wire.messages[-SEED_MESSAGES - 1 : -1]) if action is Action.SEND else ()
+    seed = _seed(wire.messages[-SEED_MESSAGES - 1 : -1], last.id) if action is Action.SEND else ()
     return {"message": message, "uploads": uploads, "seed": seed}
 
 
@@ -432,16 +432,21 @@ def _tool_results(messages: list[dict[str, Any]]) -> tuple[ToolReturned, ...]:
     return tuple(results)
 
 
-def _seed(messages: list[dict[str, Any]]) -> tuple[UserMessage | AssistantMessage, ...]:
-    """Return earlier texts for an empty session. Calls and their results stay out: there is nothing to pair them."""
+def _seed(messages: list[dict[str, Any]], last_id: str) -> tuple[UserMessage | AssistantMessage, ...]:
+    """Return earlier texts for an empty session. Calls and their results stay out: there is nothing to pair them.
+
+    Of messages with one id the first counts; last_id: the new message's, which no earlier one may have.
+    """
     seed: list[UserMessage | AssistantMessage] = []
+    taken = {last_id}
     for value in messages:
         if value.get("role") not in ("user", "assistant"):
             continue
         message = _parse(_Message, value)
         text = _flat(message)
-        if not text.strip() or not _ID.fullmatch(message.id):
+        if not text.strip() or not _ID.fullmatch(message.id) or message.id in taken:
             continue
+        taken.add(message.id)
         if message.role == "user":
             seed.append(UserMessage(id=message.id, parts=(TextPart(text=text),), kind=UserMessageKind.SEED))
         else:
