@@ -58,7 +58,8 @@ format: .venv/tests
 	$(PYTHON) -m venv .venv
 
 .venv/runs: requirements.lock | .venv/bin/python
-	$(PIP) --requirement requirements.lock
+	@echo "Installing the packages of requirements.lock into .venv (once, about a minute)"
+	@$(PIP) --requirement requirements.lock
 	@touch $@
 
 .venv/tests: requirements-dev.lock .venv/runs

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
 """The command line. `--data DIR` before or after any command names the data directory of the installation.
 
-`up` starts servers and processes and needs no Django in the launcher itself. Commands of ours that need the servers
-borrow them: those of a running `up`, else their own for a moment.
+`up` starts servers and processes and needs no Django in the launcher itself. Commands that people need
+borrow the servers: those of a running `up`, else their own for a moment.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-BORROWERS = frozenset({"ask", "owner", "token"})
+BORROWERS = frozenset({"ask", "changepassword", "createsuperuser", "owner", "token"})
 
 
 def take_data_option(argv: list[str]) -> list[str]:
@@ -47,9 +47,13 @@ def main(arguments: list[str]) -> None:
             borrow(stack)
         elif asks_only or command in ("help", ""):
             os.environ.setdefault("DEBUG", "true")  # words about commands need no secret key
+        from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # as above
         from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
 
-        execute_from_command_line(arguments)
+        try:
+            execute_from_command_line(arguments)
+        except ImproperlyConfigured as e:  # a setting, named in the message: no traceback is needed to mend it
+            sys.exit(f"{e}")
 
 
 def borrow(stack: contextlib.ExitStack) -> None:

@@ -146,7 +146,8 @@ def secret_key() -> str:
         return path.read_text(encoding="utf-8").strip()
     if DEBUG:
         return "insecure: only for development"
-    raise ImproperlyConfigured("SECRET_KEY is not set. Set it, or start with `manage.py up`, which makes one.")
+    wanted = f"Set it, or start with `manage.py up`, which makes one in {DATA_DIR} (elsewhere: --data DIR)."
+    raise ImproperlyConfigured(f"SECRET_KEY is not set. {wanted}")
 
 
 SECRET_KEY = secret_key()
@@ -271,6 +272,7 @@ if REDIS_URL:
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "workbench"  # on a shared broker "celery" is everybody's
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SOFT_TIME_LIMIT = 600

@@ -248,7 +248,7 @@ class _Builder:
         step.state = STATES.get(record.status, "failed")
         step.ms = record.elapsed_ms or None
         step.result = record.content
-        step.note = record.summary
+        step.note = wording.tool_note(record.name, record.summary, record.data)
         if step.state == "failed":
             reason = {ToolStatus.LOST: words["lostStep"], ToolStatus.TIMEOUT: words["timedOut"]}.get(record.status, "")
             reason = reason or record.summary or wording.first_line(record.content)

@@ -187,7 +187,9 @@ def _advise(options: argparse.Namespace, console: Console, link: str) -> None:
     if link:
         console.say(f"\nSign in as the owner with this link (once, within 15 minutes):\n  {_address(options)}{link}\n")
     else:
-        console.say("A fresh sign-in link: manage.py owner")
+        data = os.environ.get("WORKBENCH_DATA") or str(ROOT / "var")
+        where = "" if data == str(ROOT / "var") else f" --data {data}"
+        console.say(f"A fresh sign-in link: manage.py owner{where}")
     if options.host in ("0.0.0.0", "::") and not is_set("ALLOWED_HOSTS"):
         console.say("Other machines are refused until ALLOWED_HOSTS names the address they use, e.g. 192.168.1.20.")
     if not any(map(is_set, ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MODELS"))):

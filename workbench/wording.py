@@ -4,6 +4,8 @@ The browser gets `words()` as JSON. Placeholders stand in braces; a sentence abo
 """
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,8 +81,22 @@ def _argument(arguments: str, name: str) -> str:
 
 def first_line(text: str) -> str:
     """Return the first line with something in it, cut at 160 characters: why a call failed, if nobody summed it up."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "").removeprefix("Error: ")
     return line if len(line) <= 160 else line[:159] + "…"
+
+
+_PLACE = re.compile(r'(page|line)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?', re.DOTALL)  # artifacts.reading writes it
+
+
+def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
+    """Return what a call brought, in a person's words: for a file that was read the place, else the tool's summary."""
+    found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name == "read_artifact" else None
+    if found is None:
+        return summary
+    kind, first, last, heading = found.groups()
+    words = run_words()
+    place = words[f"{kind}s"].format(n=first, m=last) if last else words[kind].format(n=first)
+    return words["under"].format(place=place, heading=heading) if heading else place
 
 
 def phase_name(tools: list[str]) -> str:
@@ -231,6 +247,11 @@ def run_words() -> dict[str, str]:
         "waiting": _("The model is busy. Asking again in {time}."),
         "outOf": _("{done} of {total}"),
         "version": _("version {n}"),
+        "page": _("page {n}"),
+        "pages": _("pages {n}–{m}"),
+        "line": _("line {n}"),
+        "lines": _("lines {n}–{m}"),
+        "under": _("{place}, under “{heading}”"),
     }
 
 

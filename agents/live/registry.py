@@ -19,7 +19,7 @@ from agents.background import sweep
 from agents.live.beat import Beat
 from agents.live.feed import Attachment, Feed, Sink
 from agents.live.following import Following, Name, Opening
-from agents.live.run import LocalRun
+from agents.live.run import LocalRun, Watch
 from agents.runlog import RunLog
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import UserMessage
@@ -138,9 +138,10 @@ class Live:
 
     # Starting
 
-    async def start(self, request: RunRequest) -> Started:
+    async def start(self, request: RunRequest, *, watch: Watch | None = None) -> Started:
         """Start a run that goes on whatever becomes of the caller, and return as soon as it exists.
 
+        watch: is told each event of the run, joined as on the wire, and of the end by None.
         The same run id sent again with the same message gets the same answer. Raises Rejected, also for rate_limited
         and shutting_down, and StorageUnavailable.
         """
@@ -154,7 +155,7 @@ class Live:
         if self.draining:
             raise Rejected("shutting_down", "The server is restarting. Try again in a moment.")
         # A task of its own: a caller who goes away in the middle would leave a run in the books that nobody executes.
-        starting = asyncio.get_running_loop().create_task(self._start(request), name="start")
+        starting = asyncio.get_running_loop().create_task(self._start(request, watch), name="start")
         self._starting[asked] = starting
         starting.add_done_callback(partial(self._begun_or_not, asked))
         return await asyncio.shield(starting)
@@ -164,16 +165,16 @@ class Live:
         if not starting.cancelled():
             starting.exception()  # looked at: perhaps nobody waits for it any more
 
-    async def _start(self, request: RunRequest) -> Started:
+    async def _start(self, request: RunRequest, watch: Watch | None) -> Started:
         # One at a time per owner, so that starts that race cannot pass the limit together.
         async with self._doors.setdefault(request.owner_id, asyncio.Lock()):
             if await runs.running_count(owner_id=request.owner_id) >= self.wiring.runs_per_owner:
                 if found := await self._same(request):
                     return found
                 raise Rejected("rate_limited", "Too many runs at once. Wait until one has ended, or stop one.")
-            return await self._open(request)
+            return await self._open(request, watch)
 
-    async def _open(self, request: RunRequest) -> Started:
+    async def _open(self, request: RunRequest, watch: Watch | None) -> Started:
         if request.uploads and (found := await self._same(request)):
             return found
         prepared = await self.wiring.prepare(request)
@@ -187,7 +188,7 @@ class Live:
             opened = await self.wiring.runner.open(prepared)
         name = (request.owner_id, request.thread_id, request.run_id)
         feed = Feed(name=name, run_key=opened.run_key, read=self.log.read, local=True)
-        run = LocalRun(opened=opened, runner=self.wiring.runner, feed=feed, log=self.log)
+        run = LocalRun(opened=opened, runner=self.wiring.runner, feed=feed, log=self.log, watch=watch)
         self._runs[opened.run_key] = run
         self.following.add(feed)
         task = asyncio.get_running_loop().create_task(

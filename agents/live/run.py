@@ -24,19 +24,22 @@ logger = logging.getLogger(__name__)
 # A model that never makes us wait must not own the loop.
 BREATHE_EVERY = 64
 
+Watch = Callable[[Emitted | None], None]
+
 
 class LocalRun:
     """A run of this process. Its task calls `execute` once; everybody else only follows the feed and sets the token."""
 
-    def __init__(self, *, opened: OpenRun, runner: Runner, feed: Feed, log: RunLog) -> None:
+    def __init__(
+        self, *, opened: OpenRun, runner: Runner, feed: Feed, log: RunLog, watch: Watch | None = None
+    ) -> None:
         request = opened.request
         self.opened = opened
         self.feed = feed
         self.token = CancelToken()
         self.status: RunStatus | None = None  # None: still running, or fenced
         self.end_stored = False
-        # Told of each event, joined as on the wire, and of the end by None; set it before the task first runs.
-        self.watch: Callable[[Emitted | None], None] = _nobody
+        self._watch = watch or _nobody
         self._runner = runner
         self._log = log
         self._encoder = RunEncoder(
@@ -71,7 +74,7 @@ class LocalRun:
             self._coalescer.flush()
             if self.status is None:
                 self.feed.break_off()
-            self.watch(None)
+            self._watch(None)
 
     async def _events(self) -> None:
         count = 0
@@ -88,7 +91,7 @@ class LocalRun:
     def _send(self, emitted: Emitted) -> None:
         """Number the event's frames and hand them to everyone at once; the log gets them in the next batch."""
         self._publish(self._encoder.encode(emitted))
-        self.watch(emitted)
+        self._watch(emitted)
         event = emitted.event
         if isinstance(event, RunFinished):
             self.status = RunStatus.FINISHED if event.outcome is Outcome.SUCCESS else RunStatus.CANCELLED

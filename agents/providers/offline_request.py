@@ -181,7 +181,7 @@ def _documents(results: Iterable[tuple[ToolCall, str]], of_turn: set[str]) -> di
             document.pages = [*(p for p in document.pages if p.cursor != cursor), page]
             document.complaint = ""
         elif not document.pages:
-            document.complaint = text.strip().removeprefix("Error: ")
+            document.complaint = text.strip().removeprefix("Error: ").partition("\n")[0]
     return documents
 
 

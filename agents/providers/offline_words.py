@@ -96,8 +96,8 @@ ENGLISH = Words(
 
 CHINESE = Words(
     notice=(
-        "*我是内置的离线助手，不是语言模型：我只按词语与问题的重合程度查找并引用原文，并不理解内容。"
-        "要连接模型，请设置 OPENAI_API_KEY 或 OPENAI_BASE_URL。*"
+        "我是内置的离线助手，不是语言模型：我只按词语与问题的重合程度查找并引用原文，并不理解内容。"
+        "要连接模型，请设置 OPENAI_API_KEY 或 OPENAI_BASE_URL。"
     ),
     greeting="你好！附上一个文本或 PDF 文件并提问，我会找出能回答的原文并引用。",
     thanks="不客气。",

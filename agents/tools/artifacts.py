@@ -106,7 +106,7 @@ async def read_artifact(arguments: Mapping[str, Any], context: ToolContext) -> T
     except ArtifactMissing as e:
         raise ToolFailed(str(e) or f'The content of "{ref.name}" is unavailable.') from e
     except ArtifactUnreadable as e:
-        raise ToolFailed(f"{e} (The file: {_described(ref)})") from e
+        raise ToolFailed(f"{e}\nThe file: {_described(ref)}") from e  # people see the first line
     return ToolResult(
         content=_shown(page),
         summary=f"{ref.name}, {page.anchor}",

@@ -25,7 +25,7 @@ export function thought(id, at) {
 export function tool(event, at) {
   return {
     kind: "tool", id: event.toolCallId, name: event.toolCallName, args: "", state: "preparing", code: "",
-    result: "", summary: "", ms: null, artifacts: [], progress: null, startedAt: at,
+    result: "", summary: "", data: {}, ms: null, artifacts: [], progress: null, startedAt: at,
   };
 }
 
@@ -57,6 +57,7 @@ export function returned(item, event, extra) {
     code: status,
     result: event.content ?? "",
     summary: extra.summary ?? "",
+    data: extra.data ?? {},
     ms: extra.elapsedMs ?? (event.timestamp && item.startedAt ? event.timestamp - item.startedAt : null),
     artifacts: extra.artifacts ?? [],
     progress: null,

@@ -1,5 +1,5 @@
 // Rows of a run: thoughts and tool calls. Used by view.js alone; model text goes in as textContent only.
-import { clone, icon, say, seconds, sentence, size, slot, thought as thoughtTitle, ticking } from "words";
+import { clone, icon, say, seconds, sentence, size, slot, thought as thoughtTitle, ticking, toolNote } from "words";
 
 export const BRIEF_MS = 50; // a shorter time is not worth a number
 const STILL_MS = 30_000;
@@ -93,12 +93,12 @@ function noteWords(item, now) {
       if (item.code === "lost") return say("lostStep");
       return `${item.code === "timeout" ? say("timedOut") : item.summary || firstLine(item.result)} ${say("wentOn")}`;
     default:
-      return item.summary;
+      return toolNote(item.name, item.summary, item.data);
   }
 }
 
 function firstLine(text) {
-  const line = text.split("\n").find((l) => l.trim())?.trim() ?? "";
+  const line = text.split("\n").find((l) => l.trim())?.trim().replace(/^Error: /, "") ?? "";
   return line.length <= 160 ? line : `${line.slice(0, 159)}…`;
 }
 

@@ -4,6 +4,8 @@ export function watchToasts(group) {
   const start = () => { for (const toast of group.querySelectorAll(".toast:not([data-left])")) run(toast); };
   new MutationObserver(start).observe(group, { childList: true });
   start();
+  // what the toast tells happened once: loading the page again does not tell it again
+  if (new URLSearchParams(location.search).has("deleted")) history.replaceState(history.state, "", location.pathname);
   group.addEventListener("click", (e) => { if (e.target.closest("[data-act=dismiss]")) close(e.target.closest(".toast")); });
   group.addEventListener("htmx:afterRequest", (e) => { if (e.detail.successful) close(e.target.closest(".toast")); });
 }

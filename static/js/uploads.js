@@ -111,7 +111,7 @@ export class Uploads {
     ring.hidden = Boolean(ref || error);
     svg.toggleAttribute("hidden", !ref && !error);
     svg.querySelector("use").setAttribute("href", error ? "#i-alert" : "#i-file");
-    const words = entry.whole ? error : error ? say("attachFailed", { name, reason: error }) : ref ? name : say("attachBusy", { name, n: percent });
+    const words = entry.whole || error?.startsWith(name) ? error : error ? say("attachFailed", { name, reason: error }) : ref ? name : say("attachBusy", { name, n: percent });
     slot(chip, "text").textContent = words;
     chip.title = words;
     entry.node.querySelector(".chip-x").setAttribute("aria-label", say(entry.request ? "cancelUpload" : "remove", { name }));

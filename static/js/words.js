@@ -61,6 +61,15 @@ export function sentence(name, args, done) {
   return [before, what, after ?? ""];
 }
 
+// What a call brought: for a file that was read the place, else the tool's own summary.
+export function toolNote(name, summary, data) {
+  const found = name === "read_artifact" && /^(page|line)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s.exec(data.anchor ?? "");
+  if (!found) return summary;
+  const [, kind, n, m, heading] = found;
+  const place = m ? say(`${kind}s`, { n, m }) : say(kind, { n });
+  return heading ? say("under", { place, heading }) : place;
+}
+
 export function phaseName(names) {
   const kinds = new Set(names.map((n) => (words.tools[n] ?? words.tools["*"]).phase));
   return kinds.size === 1 ? [...kinds][0] : words.tools["*"].phase;

@@ -80,6 +80,7 @@ async def test_bob_gets_nothing_of_alices_by_any_function_that_takes_an_owner(
         inbox.waiting: await inbox.waiting(**names),
         inbox.next_queued: await inbox.next_queued(**names),
         inbox.take_back: await inbox.take_back(**names, message_id="q"),
+        inbox.remove_waiting: await in_thread(inbox.remove_waiting)(**names, message_id="q"),
         runs.request_cancel: await runs.request_cancel(**run),
         runs.find_run: await runs.find_run(**run),
         runs.active_run: await runs.active_run(**names),

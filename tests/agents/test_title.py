@@ -133,7 +133,7 @@ async def test_without_a_model_the_title_comes_by_rule_and_open_pages_hear_of_it
     await layer.group_add(hints.group(anna.pk), channel)
     await title.run(job)
     message = await heard(layer, channel)
-    await layer.close_pools()
+    await layer.flush()
     assert (message["type"], message["thread_id"], message["changed"]) == ("workbench.hint", "t", "title")
     assert await title_of(job) == "What does the harbour charge?"
     assert await in_thread(_calls)(anna.pk) == []

@@ -59,6 +59,11 @@ class Desk:
     def said(self) -> Locator:
         return self.page.locator("#thread .msg-user")
 
+    def order(self) -> list[str]:
+        """Who speaks, from above to below."""
+        articles = self.page.locator("#thread article.msg").all()
+        return ["user" if "msg-user" in (a.get_attribute("class") or "") else "assistant" for a in articles]
+
     def settles(self, state: str = "done") -> Locator:
         """Wait until the last answer is over in this state, and return it."""
         expect(self.answer).to_have_attribute("data-state", state, timeout=40_000)

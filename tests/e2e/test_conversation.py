@@ -204,6 +204,9 @@ def test_second_tab_and_phone_see_the_same_run(desk: Open, model: ModelServer, g
     for each in (first, second, phone):
         expect(each.said.last).to_contain_text("From the phone")
         expect(each.answer.locator(".prose")).to_have_text("And now this.")
+        each.settles()
+        assert each.order() == ["user", "assistant"] * 2  # nothing of an answer stands above what was asked
+        expect(each.page.locator("#thread .run-head:visible")).to_have_count(2)
 
 
 def test_retry_in_one_tab_replaces_the_answer_in_the_other(desk: Open, model: ModelServer) -> None:
@@ -241,6 +244,7 @@ def test_queued_message_runs_after_and_steering_is_read_between_steps(
     expect(page.page.locator("#thread .prose")).to_have_text(["Looking.", "In green, then.", "Queued answer."])
     expect(page.page.locator("#queue")).to_be_hidden()
     page.settles()
+    assert page.order() == ["user", "assistant"] * 3
     page.page.reload()
     expect(page.said.locator(".msg-body")).to_have_text(["Paint it", "In green please", "And the door?"])
 

@@ -156,12 +156,17 @@ def test_deleted_conversation_can_be_undone_from_the_toast(desk: Open) -> None:
     address = page.page.url
     page.page.locator("#actions summary").click()
     page.page.locator("#delete-here button").click()
-    expect(page.page.locator("#toasts .toast")).to_contain_text("Conversation deleted")
+    toast, composer = page.page.locator("#toasts .toast"), page.page.locator("#composer")
+    expect(toast).to_contain_text("Conversation deleted")
+    expect(page.page).to_have_url(f"{page.base}/")  # loading it again does not tell it again
+    under, above = composer.bounding_box(), toast.bounding_box()
+    assert under and above and above["y"] + above["height"] <= under["y"], (above, under)
     page.page.get_by_role("button", name="Undo").click()
+    expect(page.page).to_have_url(address)  # back to where the person was
     row = page.page.locator(f"#side-list a.row[href='{address.removeprefix(page.base)}']")
     expect(row).to_have_count(1)
-    page.open(address)
     expect(page.said.locator(".msg-body")).to_have_text(["To be deleted"])
+    expect(page.page.locator("#toasts .toast")).to_have_count(0)
 
 
 def test_language_and_theme_are_kept(desk: Open) -> None:

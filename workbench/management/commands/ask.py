@@ -19,7 +19,6 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.live import registry
-from agents.live.run import LocalRun
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import (
     Emitted,
@@ -177,17 +176,17 @@ async def ask(request: RunRequest, shown: Shown) -> None:
     """
     live = registry.current()
     over = asyncio.Event()
+    last: list[Emitted] = []
 
     def watch(emitted: Emitted | None) -> None:
         if emitted is None:
             over.set()
         else:
+            last[:] = [emitted]
             shown.take(emitted)
 
     try:
-        await live.start(request)
-        run = _local(live, request)  # its task has not run yet: nothing was awaited since it was made
-        run.watch = watch
+        await live.start(request, watch=watch)
         loop = asyncio.get_running_loop()
         stopping: set[asyncio.Task[bool]] = set()
 
@@ -202,14 +201,10 @@ async def ask(request: RunRequest, shown: Shown) -> None:
             loop.add_signal_handler(number, stop)
         await over.wait()
         shown.end()
-        if run.status is None:
+        if not last or not isinstance(last[0].event, RunFinished | RunFailed):
             shown.error = {"code": "lost", "message": "Another process closed this run."}
     finally:
         await live.drain(CLOSE_S)
-
-
-def _local(live: registry.Live, request: RunRequest) -> LocalRun:
-    return next(run for run in live.runs.values() if run.opened.request.run_id == request.run_id)
 
 
 def owner_of(name: str) -> int:

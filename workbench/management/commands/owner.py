@@ -27,3 +27,8 @@ class Command(BaseCommand):
             owner = users.create_superuser(prepare.OWNER, password=None)
         address = options["address"].rstrip("/") or settings.PUBLIC_URL or settings.EMBEDDED.get("ADDRESS", "")
         self.stdout.write((address or "http://127.0.0.1:8000") + prepare.link_path(owner.pk))
+        if not address:
+            self.stderr.write(
+                f"No `manage.py up` runs on {settings.DATA_DIR}: the link works once one does, at its address. "
+                "Another directory: --data DIR."
+            )
