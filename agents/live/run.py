@@ -30,9 +30,7 @@ Watch = Callable[[Emitted | None], None]
 class LocalRun:
     """A run of this process. Its task calls `execute` once; everybody else only follows the feed and sets the token."""
 
-    def __init__(
-        self, *, opened: OpenRun, runner: Runner, feed: Feed, log: RunLog, watch: Watch | None = None
-    ) -> None:
+    def __init__(self, *, opened: OpenRun, runner: Runner, feed: Feed, log: RunLog, watch: Watch | None = None) -> None:
         request = opened.request
         self.opened = opened
         self.feed = feed
