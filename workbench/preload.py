@@ -52,5 +52,16 @@ def main() -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
+def told() -> None:
+    """Run main(). What is wrong with a setting or a server is told in one line: no traceback is needed to mend it."""
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # the launcher's clock runs: no sooner
+    from django.core.management.base import CommandError  # noqa: PLC0415  # as above
+
+    try:
+        main()
+    except (ImproperlyConfigured, CommandError) as e:
+        sys.exit(f"{e}")
+
+
 if __name__ == "__main__":
-    main()
+    told()

@@ -331,6 +331,7 @@ async def warm_up() -> None:
     # What is loaded now stays for good. Without this a full collection walks through it all, up to 80 ms in a run.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # streams make many small objects, and hardly one of them is in a circle
 
 
 def main(arguments: list[str] | None = None) -> int:

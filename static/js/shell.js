@@ -51,9 +51,18 @@ function menus() {
   });
 }
 
+// Whoever signs out in one tab is signed out in all of them, and sees it there.
+function leaving() {
+  document.addEventListener("submit", (e) => { if (e.target.id === "sign-out") sessionStorage.setItem("leaving", "1"); });
+  if (sessionStorage.getItem("leaving") && document.querySelector(".signin")) localStorage.setItem("left", String(Date.now()));
+  sessionStorage.removeItem("leaving");
+  addEventListener("storage", (e) => { if (e.key === "left") location.reload(); });
+}
+
 keep("tz", Intl.DateTimeFormat().resolvedOptions().timeZone);
 guard();
 menus();
+leaving();
 restoreSidebar();
 watchSidebar();
 watchToasts(document.getElementById("toasts"));

@@ -44,7 +44,10 @@ export class Thread {
       state: () => this.#state,
       lastRun: () => this.lastRun,
       show: (entry) => this.#show(entry),
-      lose: (runId) => { if (runId === this.#state.runId) this.#set(dropped(this.#state)); },
+      lose: (runId) => {
+        parts.view.unanswered(runId);
+        if (runId === this.#state.runId) this.#set(dropped(this.#state));
+      },
       drop: (runId) => this.#drop(runId),
       known: () => { this.#follow.known = true; },
       follow: (runId) => this.#follow.attach(runId),

@@ -56,6 +56,12 @@ export class View {
     if (this.#run?.id === runId) this.#run = null;
   }
 
+  // The message stands, no answer will come to it.
+  unanswered(runId) {
+    for (const node of this.#live.querySelectorAll(`.msg-assistant[data-run="${CSS.escape(runId)}"]`)) node.remove();
+    if (this.#run?.id === runId) this.#run = null;
+  }
+
   // Everything that is over stands in the fetched transcript now.
   keepOnly(runId) {
     for (const node of [...this.#live.children]) if (!runId || node.dataset.run !== runId) node.remove();

@@ -83,19 +83,24 @@ def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
     )
 
 
+def sign_in(browser: Browser, link: str) -> Any:
+    """Use a sign-in link and return the cookies of the session."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("#composer-text")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
 def _house(browser: Browser, env: dict[str, str]) -> Iterator[House]:
     data = Path(tempfile.mkdtemp(prefix="wb-e2e-"))  # short: a socket's path has at most 107 bytes
     data.chmod(0o711)
     up = Up(data, **env).ready()
     try:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{up.port}{up.link}")
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_selector("#composer-text")
-        state = context.storage_state()
-        context.close()
-        yield House(up=up, state=state, env=env)
+        yield House(up=up, state=sign_in(browser, f"http://127.0.0.1:{up.port}{up.link}"), env=env)
     finally:
         up.stop()
         shutil.rmtree(data, ignore_errors=True)

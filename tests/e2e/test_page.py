@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import Desk
-from tests.e2e.conftest import Open
+from tests.e2e.conftest import House, Open, sign_in
 from tests.modelserver import Gate, ModelServer, Reply, call, chunk, finish, text
+from tests.workbench.installation import manage
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -167,6 +168,34 @@ def test_deleted_conversation_can_be_undone_from_the_toast(desk: Open) -> None:
     expect(row).to_have_count(1)
     expect(page.said.locator(".msg-body")).to_have_text(["To be deleted"])
     expect(page.page.locator("#toasts .toast")).to_have_count(0)
+
+
+def test_question_in_a_conversation_deleted_elsewhere_is_refused_in_its_place(desk: Open) -> None:
+    page = desk().new()
+    page.ask("Soon gone")
+    page.settles()
+    other = desk().open(page.page.url)
+    page.page.locator("#actions summary").click()
+    page.page.locator("#delete-here button").click()
+    expect(page.page.locator("#toasts .toast")).to_be_visible()
+    other.ask("Still there?")
+    failed = other.said.last.locator("[data-slot=failed]")
+    expect(failed).to_contain_text("This conversation does not exist any more.")
+    expect(other.page.locator("#thread .ring:visible")).to_have_count(0)  # nothing goes on as if an answer came
+    other.phase("idle")
+
+
+def test_signing_out_in_one_tab_signs_out_the_others(browser: Browser, model_house: House) -> None:
+    link = manage(model_house.up.data, "owner").stdout.strip()  # a session of its own: that of the house goes on
+    context = browser.new_context(storage_state=sign_in(browser, link))
+    try:
+        pages = [Desk(context.new_page(), model_house.base).new() for _ in range(2)]
+        pages[0].page.locator("#account summary").click()
+        pages[0].page.get_by_role("button", name="Sign out").click()
+        for each in pages:
+            expect(each.page.locator("#username")).to_be_visible()
+    finally:
+        context.close()
 
 
 def test_language_and_theme_are_kept(desk: Open) -> None:

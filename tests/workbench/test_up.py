@@ -164,6 +164,20 @@ def test_a_wrong_setting_stops_the_start_with_its_name(data: Path) -> None:
     up.wait_for("DATABASE_POOL must be a whole number")
     assert up.process.wait(20) == 1
     assert up.children() == {}
+    assert "Traceback" not in up.said()  # the line says what to change
+
+
+def test_a_database_that_does_not_answer_stops_the_start_with_its_setting(data: Path) -> None:
+    up = Up(data, DATABASE_URL="postgresql://postgres@127.0.0.1:1/nowhere")
+    up.wait_for("The database does not answer: [^\\0]+ Check DATABASE_URL.")
+    assert up.process.wait(20) == 1
+    assert "Traceback" not in up.said()
+
+
+def test_people_can_be_made_when_nothing_runs(data: Path) -> None:
+    words = ("createsuperuser", "--noinput", "--username", "mei", "--email", "mei@desk.example")
+    done = manage(data, *words, DJANGO_SUPERUSER_PASSWORD="long enough to keep")
+    assert "Superuser created" in done.stdout, done.stderr
 
 
 def test_commands_borrow_the_servers_when_nothing_runs(data: Path) -> None:
@@ -177,6 +191,12 @@ def test_doctor_without_servers_names_the_command_that_mends_it(data: Path) -> N
     done = manage(data, "doctor", SECRET_KEY="x")
     assert done.returncode == 1
     assert re.search(r"FAIL  database +no database is configured\n +Start everything with `manage.py up`", done.stdout)
+
+
+def test_a_command_on_a_directory_that_was_never_started_says_so_in_a_line(data: Path) -> None:
+    done = manage(data, "doctor")
+    assert done.returncode == 1
+    assert re.fullmatch(r"SECRET_KEY is not set\. [^\n]+--data DIR\)\.\n", done.stderr)
 
 
 def test_every_command_tells_the_products_version(data: Path) -> None:
