@@ -13,11 +13,17 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 1.0
+SIGNED_OUT = "signed_out"
 
 
 def group(owner_id: int) -> str:
     """Return the channel layer group that all sockets of an owner join."""
     return f"owner-{owner_id}"
+
+
+async def signed_out(owner_id: int) -> None:
+    """Make the owner's open sockets look again whether they are welcome; never fails, waits at most a second."""
+    await thread_changed(owner_id, "", SIGNED_OUT)
 
 
 async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:

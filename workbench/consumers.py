@@ -106,6 +106,7 @@ class Connection:
         self._trusted_until = self._now() + TRUST_S
         self._looking: asyncio.TimerHandle | None = None
         self._look: asyncio.Task[None] | None = None
+        self.sink.on_doubt = self._doubt
         self._dismissed = False
         self._bad = 0
         self._excess = 0
@@ -332,6 +333,13 @@ class Connection:
             self._look = asyncio.get_running_loop().create_task(self._dismiss_unwelcome())
 
         self._looking = asyncio.get_running_loop().call_later(TRUST_S, look)
+
+    def _doubt(self) -> None:
+        """Look again now: this person has just signed out somewhere."""
+        self._trusted_until = 0.0
+        if self._looking is not None:
+            self._looking.cancel()
+        self._look = asyncio.get_running_loop().create_task(self._dismiss_unwelcome())
 
     async def _dismiss_unwelcome(self) -> None:
         if await self._still_welcome():

@@ -30,6 +30,10 @@ class Hearer(Protocol):
         """Take a control frame that may get lost. Never waits."""
         ...
 
+    def doubt(self) -> None:
+        """Look again whether this socket's person is still signed in. Never waits."""
+        ...
+
 
 class Hearing:
     """Who wants to hear of whose threads. Belongs to one event loop; `current()` gives the loop's own."""
@@ -107,8 +111,13 @@ class Hearing:
             hint = await self._layer.receive(channel)
             if _stopping():
                 return
+            hearers = tuple(self._hearers.get(hint["owner_id"], ()))
+            if hint["changed"] == hints.SIGNED_OUT:
+                for hearer in hearers:
+                    hearer.doubt()
+                continue
             data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
-            for hearer in tuple(self._hearers.get(hint["owner_id"], ())):
+            for hearer in hearers:
                 hearer.hint(data)
 
 

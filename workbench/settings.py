@@ -272,7 +272,8 @@ if REDIS_URL:
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_DEFAULT_QUEUE = "workbench"  # on a shared broker "celery" is everybody's
+# Of this installation: on a shared broker "celery" is everybody's, and another's jobs would be taken and thrown away.
+CELERY_TASK_DEFAULT_QUEUE = "workbench-" + hashlib.sha256(f"queue:{SECRET_KEY}".encode()).hexdigest()[:8]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SOFT_TIME_LIMIT = 600

@@ -27,6 +27,7 @@ class SocketSink:
 
     def __init__(self, asgi_send: Callable[[dict[str, Any]], Awaitable[None]], socket: QuickSocket | None) -> None:
         self.closed = False
+        self.on_doubt: Callable[[], None] | None = None
         self._asgi_send = asgi_send
         self._socket = socket
         self._lock = asyncio.Lock()
@@ -57,6 +58,10 @@ class SocketSink:
         """Send a control frame that may get lost."""
         if len(self._late) < LATE_FRAMES:
             self.post(data)
+
+    def doubt(self) -> None:
+        if self.on_doubt is not None and not self.closed:
+            self.on_doubt()
 
     def resync(self, thread_id: str, run_id: str) -> None:
         self.post(control.resync(thread_id=thread_id, run_id=run_id))

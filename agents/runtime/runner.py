@@ -418,10 +418,9 @@ class Runner:
 
     def _log_end(self, going: _Going, end: RunEnd) -> None:
         logger.info(
-            "run %s ended %s %s: %d ms, %d model calls, %d tool rounds, %d + %d tokens",
+            "run %s ended %s: %d ms, %d model calls, %d tool rounds, %d + %d tokens",
             going.opened.request.run_id,
-            end.status.value,
-            end.error_code,
+            end.error_code or end.status.value,
             (self._now() - going.began).total_seconds() * 1000,
             end.model_calls,
             going.counters.tool_rounds,

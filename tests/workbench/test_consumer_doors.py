@@ -7,6 +7,7 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.sessions.models import Session
 from django.db import OperationalError
+from django.test import Client
 
 from agents import hints
 from agents.runtime.testing import ScriptedModel, text, turn
@@ -309,3 +310,23 @@ async def test_frames_keep_their_order_over_the_fast_way_and_the_slow_one() -> N
     assert not sink.try_send(b"4")
     await sink.send(b"5")
     assert len(socket.sent) == 4
+
+
+async def test_signing_out_closes_the_browsers_sockets_at_once_and_leaves_the_others(alice: Any) -> None:
+    mine = await cookie_of(alice)
+    async with (
+        house(ScriptedModel()),
+        door(cookie=mine, origin="http://testserver") as tab,
+        door(token=await token_of(alice)) as elsewhere,
+    ):
+        name, _, value = mine.partition("=")
+
+        def sign_out() -> int:
+            client = Client()
+            client.cookies[name] = value
+            return client.post("/signout/").status_code
+
+        assert await database_sync_to_async(sign_out)() == 302
+        assert await tab.closed() == 4401
+        await elsewhere.say(type="ping")
+        await elsewhere.until("pong")

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model, login, logout
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents import hints
 from workbench import tokens
 from workbench.contexts import SignInPage
 from workbench.forms import SignInForm
@@ -66,8 +68,11 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """End the session in this browser."""
+    """End the session in this browser, and with it the sockets of its other tabs."""
+    owner_id = request.user.pk
     logout(request)
+    if owner_id is not None:
+        async_to_sync(hints.signed_out)(owner_id)
     return redirect(reverse("sign_in"))
 
 
