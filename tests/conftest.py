@@ -100,3 +100,8 @@ def make_user(name: str, **more: Any) -> Any:
     from django.contrib.auth import get_user_model
 
     return get_user_model().objects.create_user(name, password=f"{name}'s long password", **more)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the end-to-end tests last: Playwright keeps an event loop running in this thread until the session ends."""
+    items.sort(key=lambda item: "e2e" in item.path.parts)
