@@ -44,10 +44,7 @@ export class Thread {
       state: () => this.#state,
       lastRun: () => this.lastRun,
       show: (entry) => this.#show(entry),
-      lose: (runId) => {
-        parts.view.unanswered(runId);
-        if (runId === this.#state.runId) this.#set(dropped(this.#state));
-      },
+      lose: (runId) => this.#drop(runId, "unanswered"),
       drop: (runId) => this.#drop(runId),
       known: () => { this.#follow.known = true; },
       follow: (runId) => this.#follow.attach(runId),
@@ -66,9 +63,7 @@ export class Thread {
   get state() { return this.#state; }
 
   // Messages that are on their way; what the person does to one of them goes there.
-  get delivery() {
-    return this.#delivery;
-  }
+  get delivery() { return this.#delivery; }
 
   opened() {
     this.#follow.attach(this.#state.phase === "sending" ? null : this.#state.runId);
@@ -150,8 +145,9 @@ export class Thread {
     this.#set({ ...begun(this.#state, { runId, message, at: this.#inbound.now() }), askedId: this.#askedId });
   }
 
-  #drop(runId) {
-    this.#parts.view.forget(runId);
+  // how: "forget" (the message is taken back) or "unanswered" (it stays, and its failure is told).
+  #drop(runId, how = "forget") {
+    this.#parts.view[how](runId);
     if (runId === this.#state.runId) this.#set(dropped(this.#state));
   }
 
