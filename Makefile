@@ -57,9 +57,10 @@ format: .venv/tests
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/runs: requirements.lock | .venv/bin/python
+.venv/runs: requirements.lock requirements-embedder.lock | .venv/bin/python
 	@echo "Installing the packages of requirements.lock into .venv (once, about a minute)"
 	@$(PIP) --requirement requirements.lock
+	@$(PIP) --no-deps --requirement requirements-embedder.lock
 	@touch $@
 
 .venv/tests: requirements-dev.lock .venv/runs
