@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.translation import pgettext_lazy
 
 from agents.models.event import Event
 from agents.models.job import Job
 from agents.models.model_call import ModelCall
 from agents.models.run import Inbox, Run
+from agents.models.search_entry import Embedding, SearchEntry
 from agents.models.session import Fork, Session, State
 
 READ_BODIES = "agents.read_event_bodies"
@@ -18,6 +20,22 @@ if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
 else:
     Base = admin.ModelAdmin  # takes no parameter when it runs
+
+
+# A key's own column, so that a list does not look up what it points to; a bare name would have no heading of ours.
+@admin.display(description=pgettext_lazy("admin", "conversation"), ordering="session_id")
+def conversation(row: Any) -> str:
+    return str(row.session_id or "-")
+
+
+@admin.display(description=pgettext_lazy("admin", "run"), ordering="run_id")
+def run_key(row: Any) -> str:
+    return str(row.run_id or "-")
+
+
+@admin.display(description=pgettext_lazy("admin", "search entry"), ordering="entry_id")
+def entry(row: Any) -> str:
+    return str(row.entry_id)
 
 
 class ReadOnlyAdmin(Base):
@@ -54,7 +72,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
 @admin.register(Fork)
 class ForkAdmin(ReadOnlyAdmin):
-    list_display = ("id", "session_id", "number", "parent", "shared_position", "created_at")
+    list_display = ("id", conversation, "number", "parent", "shared_position", "created_at")
     search_fields = ("=session__thread_id",)
 
 
@@ -69,7 +87,7 @@ class StateAdmin(ReadOnlyAdmin):
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
     bodies = ("error_message",)
-    list_display = ("id", "owner", "session_id", "client_id", "agent", "model", "status", "error_code", "started_at")
+    list_display = ("id", "owner", conversation, "client_id", "agent", "model", "status", "error_code", "started_at")
     list_select_related = ("owner",)
     list_filter = ("status", "agent", "origin")
     search_fields = ("=client_id", "=session__thread_id", "=owner__username")
@@ -78,7 +96,7 @@ class RunAdmin(ReadOnlyAdmin):
 @admin.register(Inbox)
 class InboxAdmin(ReadOnlyAdmin):
     bodies = ("payload",)
-    list_display = ("id", "owner", "session_id", "client_id", "kind", "created_at", "consumed_at")
+    list_display = ("id", "owner", conversation, "client_id", "kind", "created_at", "consumed_at")
     list_select_related = ("owner",)
     list_filter = ("kind",)
 
@@ -86,7 +104,7 @@ class InboxAdmin(ReadOnlyAdmin):
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     bodies = ("payload",)
-    list_display = ("id", "owner", "session_id", "position", "fork", "run_id", "type", "author", "tokens", "at")
+    list_display = ("id", "owner", conversation, "position", "fork", run_key, "type", "author", "tokens", "at")
     list_select_related = ("owner",)
     list_filter = ("type",)
     search_fields = ("=event_id", "=session__thread_id")
@@ -95,7 +113,7 @@ class EventAdmin(ReadOnlyAdmin):
 @admin.register(ModelCall)
 class ModelCallAdmin(ReadOnlyAdmin):
     list_display = (
-        "id", "owner", "run_id", "purpose", "provider", "model", "prompt_tokens", "cached_tokens",
+        "id", "owner", run_key, "purpose", "provider", "model", "prompt_tokens", "cached_tokens",
         "completion_tokens", "ttft_ms", "latency_ms", "error_code", "started_at",
     )  # fmt: skip
     list_select_related = ("owner",)
@@ -108,9 +126,28 @@ class JobAdmin(ReadOnlyAdmin):
     """Staff may delete a job: that is how a dead one is put away. What an exception says may quote a person."""
 
     bodies = ("error_message",)
-    list_display = ("id", "kind", "owner", "session_id", "status", "attempts", "next_at", "error_code", "created_at")
+    list_display = ("id", "kind", "owner", conversation, "status", "attempts", "next_at", "error_code", "created_at")
     list_select_related = ("owner",)
     list_filter = ("status", "kind")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return Base.has_delete_permission(self, request, obj)
+
+
+@admin.register(SearchEntry)
+class SearchEntryAdmin(ReadOnlyAdmin):
+    """The words of an entry are the words of its text."""
+
+    bodies = ("terms",)
+    list_display = ("id", "owner", "kind", "ref", "group_id", "position", "length", "created")
+    list_select_related = ("owner",)
+    list_filter = ("kind",)
+
+
+@admin.register(Embedding)
+class EmbeddingAdmin(ReadOnlyAdmin):
+    bodies = ("vector",)
+    list_display = (entry, "owner", "kind", "group_id", "model")
+    list_select_related = ("owner",)
+    list_filter = ("kind", "model")
+    ordering = ("-pk",)

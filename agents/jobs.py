@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from celery import current_app
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
@@ -27,17 +27,25 @@ SWEEP: Final = "agents.tasks.sweep"
 
 # Kinds of Job rows
 TITLE: Final = "title"  # name a conversation after its first run
+READ: Final = "read"  # scope "version:<pk>": read a file's text and make it searchable
+EMBED: Final = "embed"  # scope "artifact:<pk>" or "all": vectors for what is searchable by word already
 AFTER_RUN: Final = (TITLE,)  # planted at the end of every run
 
 SWEEP_EVERY_S: Final = 10.0
 MAX_ATTEMPTS: Final = 5
-# Longer than any job here takes; a job whose worker died is done again after it.
+# Longer than any job here takes without renewing it; a job whose worker died is done again after it.
 LEASE: Final = timedelta(seconds=90)
 RESEND_AFTER: Final = timedelta(seconds=60)
 # A fresh row is the sender's; only what has waited this long is sent again.
 GRACE: Final = timedelta(seconds=5)
 BACKOFF: Final = tuple(timedelta(seconds=s) for s in (10, 60, 300, 900))
 MAX_UNSENT: Final = 1_000
+
+_PLANT: Final = """
+insert into agents_job (kind, owner_id, scope, range, status, attempts, next_at, error_code, error_message, created_at)
+values (%s, %s, %s, '{}', 'queued', 0, clock_timestamp(), '', '', clock_timestamp())
+on conflict do nothing returning id
+"""
 
 _sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="job-sender")
 
@@ -62,6 +70,14 @@ def send(job_ids: Iterable[int]) -> None:
     # The queue is short as long as the broker answers; when it does not, the rows can wait.
     if _sender._work_queue.qsize() < MAX_UNSENT:
         _sender.submit(_publish, ids)
+
+
+def plant(kind: str, *, owner_id: int | None, scope: str) -> None:
+    """Owe a job in the caller's transaction; it is sent once that is committed. Asking twice is asking once."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PLANT, [kind, owner_id, scope])
+        planted = tuple(job_id for (job_id,) in cursor.fetchall())
+    transaction.on_commit(lambda: send(planted))
 
 
 def _publish(job_ids: tuple[int, ...]) -> None:
@@ -92,6 +108,11 @@ def claim(job_id: int) -> Claim | None:
         scope=job.scope,
         attempt=job.attempts,
     )
+
+
+def renew(job: Claim) -> bool:
+    """Have the job for LEASE from now on; False if somebody else has it by now. For jobs that may take longer."""
+    return bool(_mine(job).update(lease_expires_at=Now() + LEASE))
 
 
 def done(job: Claim) -> None:

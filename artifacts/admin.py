@@ -5,13 +5,25 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.translation import pgettext_lazy
 
-from artifacts.models import Artifact, Version
+from artifacts.models import Artifact, Collection, Passage, Version
 
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
 else:
     Base = admin.ModelAdmin  # takes no parameter when it runs
+
+
+# The key's own column, so that a list does not look up what it points to
+@admin.display(description=pgettext_lazy("admin", "conversation"), ordering="session_id")
+def conversation(row: Any) -> str:
+    return str(row.session_id or "-")
+
+
+@admin.display(description=pgettext_lazy("admin", "file version"), ordering="version_id")
+def version(row: Any) -> str:
+    return str(row.version_id)
 
 
 class ReadOnlyAdmin(Base):
@@ -31,9 +43,16 @@ class ReadOnlyAdmin(Base):
         return False
 
 
+@admin.register(Collection)
+class CollectionAdmin(ReadOnlyAdmin):
+    list_display = ("id", "public_id", "owner", "name", "created_at")
+    list_select_related = ("owner",)
+    search_fields = ("=public_id", "=owner__username")
+
+
 @admin.register(Artifact)
 class ArtifactAdmin(ReadOnlyAdmin):
-    list_display = ("id", "public_id", "owner", "session_id", "name", "last_version", "created_at", "deleted_at")
+    list_display = ("id", "public_id", "owner", conversation, "name", "last_version", "created_at", "deleted_at")
     list_select_related = ("owner",)
     search_fields = ("=public_id", "=owner__username")
 
@@ -44,3 +63,12 @@ class VersionAdmin(ReadOnlyAdmin):
     list_select_related = ("owner", "artifact")
     list_filter = ("origin", "text_status")
     search_fields = ("=artifact__public_id", "=sha256")
+
+
+@admin.register(Passage)
+class PassageAdmin(ReadOnlyAdmin):
+    """Where passages stand; what they say is the owner's."""
+
+    exclude = ("text", "place")  # a heading is text of the document too
+    list_display = ("id", "owner", version, "number", "start", "end")
+    list_select_related = ("owner",)

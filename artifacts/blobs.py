@@ -1,7 +1,7 @@
-"""Bytes in storage: opaque keys, written while being counted and hashed, checked when read.
+"""Bytes in storage: opaque keys, counted and hashed when written, checked when read.
 
-The storage is `storages["artifacts"]`: the file system, or any Django storage. A key says nothing of the person's file
-name: two levels of folders and a random UUID.
+The storage is `storages["artifacts"]`, which STORAGE_URL names: a folder, S3, or any Django storage. A key says nothing
+of the person's file name: two levels of folders and a random UUID.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
@@ -23,14 +23,13 @@ CHUNK_BYTES = 256 * 1024
 
 logger = logging.getLogger(__name__)
 
-if TYPE_CHECKING:  # generic for the type checker only
-    BytesFile = File[bytes]
-else:
-    BytesFile = File
-
 
 class BlobMissing(LookupError):
     """The bytes are not there, or are not the bytes that were written."""
+
+
+class StorageAway(BlobMissing):
+    """The storage does not give the bytes now; it may do so later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,37 +39,6 @@ class Written:
     key: str
     size_bytes: int
     sha256: str
-
-
-class HashingFile(BytesFile):
-    """A file that counts and hashes what is read from it, so that a large one is read once.
-
-    Going back to the beginning starts anew; other jumps do not happen here.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file, name="blob")
-        self._source = file
-        self._start()
-
-    def _start(self) -> None:
-        self.read_bytes = 0
-        self.sha256 = hashlib.sha256()
-
-    def read(self, *args: Any) -> bytes:
-        data: bytes = self._source.read(*args)
-        self.read_bytes += len(data)
-        self.sha256.update(data)
-        return data
-
-    def seek(self, *args: Any) -> int:
-        self._start()
-        return self._source.seek(*args)
-
-    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        self.seek(0)
-        while data := self.read(chunk_size or CHUNK_BYTES):
-            yield data
 
 
 def storage() -> Storage:
@@ -87,14 +55,19 @@ def write(file: IO[bytes]) -> Written:
 
     Leaves nothing behind when it fails. Raises OSError.
     """
-    key, source = new_key(), HashingFile(file)
+    key, digest, size_bytes = new_key(), hashlib.sha256(), 0
+    file.seek(0)
+    while data := file.read(CHUNK_BYTES):
+        digest.update(data)
+        size_bytes += len(data)
+    file.seek(0)
     try:
-        stored = storage().save(key, source)
+        stored = storage().save(key, File(file))
         _sync(stored)
     except BaseException:
         delete([key])
         raise
-    return Written(key=stored, size_bytes=source.read_bytes, sha256=source.sha256.hexdigest())
+    return Written(key=stored, size_bytes=size_bytes, sha256=digest.hexdigest())
 
 
 def _sync(key: str) -> None:
@@ -116,11 +89,13 @@ def _local_path(key: str) -> str | None:
 
 
 def open_blob(key: str) -> "File[bytes]":
-    """Return the bytes as an open file. Raises BlobMissing."""
+    """Return the bytes as an open file. Raises BlobMissing, StorageAway."""
     try:
         return storage().open(key, "rb")
-    except OSError as e:
+    except FileNotFoundError as e:
         raise BlobMissing(key) from e
+    except OSError as e:
+        raise StorageAway(key) from e
 
 
 def read(key: str, *, size_bytes: int, sha256: str) -> bytes:
@@ -162,16 +137,12 @@ def _copied(key: str) -> IO[bytes]:
 def open_real(key: str, *, size_bytes: int, sha256: str) -> IO[bytes]:
     """Return the bytes, checked, as a file of the operating system that another process can be given.
 
-    Raises BlobMissing.
+    Raises BlobMissing, StorageAway.
     """
-    path = _local_path(key)
-    if path is None:
+    if _local_path(key) is None:
         file: IO[bytes] = _copied(key)
     else:
-        try:
-            file = open(path, "rb")
-        except OSError as e:
-            raise BlobMissing(key) from e
+        file = open_blob(key)
     digest = hashlib.sha256()
     while data := file.read(CHUNK_BYTES):
         digest.update(data)
@@ -194,6 +165,13 @@ def delete(keys: Iterable[str]) -> None:
 def old_keys(*, before: datetime, shelf: str = "") -> list[str]:
     """Return the keys of one shelf, a first-level folder (at random if none is named), last written before a time."""
     shelf = shelf or f"{random.randrange(256):02x}"
+    kept_in: Any = storage()
+    if hasattr(kept_in, "keys_before"):
+        try:
+            return list(kept_in.keys_before(shelf, before))
+        except OSError as e:
+            logger.warning("Old blobs are not looked for: %s", e)
+            return []
     found = []
     for folder in _listdir(shelf)[0]:
         for name in _listdir(f"{shelf}/{folder}")[1]:

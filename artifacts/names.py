@@ -3,9 +3,10 @@
 import unicodedata
 from pathlib import PurePosixPath
 
-from agents.runtime.artifacts import NAME_BYTES, NAME_CHARS, ArtifactInvalid, clean_name
+from agents.runtime.artifacts import NAME_BYTES, NAME_CHARS, SHARED, ArtifactInvalid, clean_name
 
 FALLBACK = "file"
+PATH_CHARS = NAME_CHARS - len(SHARED)
 
 
 def from_upload(raw: str) -> str:
@@ -20,6 +21,27 @@ def from_upload(raw: str) -> str:
     if not name.strip("_ "):
         return FALLBACK
     return clean_name(shorten(name, NAME_BYTES - 5))
+
+
+def from_path(raw: str) -> str:
+    """Return a clean name that keeps the folders of a path, as a folder's upload sends it.
+
+    Each part is made fit as `from_upload` does; "..", "." and empty parts are dropped. Of a path that is too long the
+    last part stays, and as many folders as fit, the nearest first.
+    """
+    parts = [part for part in raw.replace("\\", "/").split("/") if part.strip().strip(".").strip()]
+    kept = from_upload(parts[-1] if parts else "")
+    for part in reversed(parts[:-1]):
+        longer = f"{from_upload(part)}/{kept}"
+        if len(longer) > PATH_CHARS:
+            break
+        kept = longer
+    return kept
+
+
+def harmless(text: str) -> bool:
+    """Return whether no character of the text is one that a name may not have."""
+    return all(_allowed(char) or char == "/" for char in text)
 
 
 def shorten(name: str, most_bytes: int) -> str:

@@ -1,15 +1,15 @@
-"""The rows of artifacts and versions. Plain functions for worker threads and plain views; one transaction each.
+"""The rows of artifacts and versions: whose they are, and how they are found. For worker threads and plain views.
 
 Every function takes a Scope, so that nothing is found or changed beyond one owner.
 """
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import IO, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from agents.models.session import Fork, Session
 from agents.runtime.artifacts import SHARED, ArtifactInvalid, ArtifactMissing, ArtifactRef, clean_name
+from agents.runtime.errors import ToolFailure
 from artifacts import blobs
-from artifacts.models import Artifact, Version
-from artifacts.sniff import HEAD_BYTES, admit, sniff
+from artifacts.models import Version
 
 _MIME = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,100}")
 ORPHAN_AGE = timedelta(hours=1)  # a blob's row comes within one transaction; longer is never
@@ -28,7 +28,9 @@ ORPHAN_AGE = timedelta(hours=1)  # a blob's row comes within one transaction; lo
 class TextStatus(StrEnum):
     """Values of Version.text_status."""
 
-    NONE = ""  # nobody asked yet
+    NONE = ""  # nobody asked yet: it is read when somebody does, and is not searched
+    WAITING = "waiting"  # a job will read it
+    READING = "reading"  # page `pages_read` of `pages`
     READY = "ready"
     FAILED = "failed"  # text_error says why
 
@@ -43,13 +45,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a version comes from. mime: without parameters; "" = by its bytes, as always for an upload."""
+    """Where a version comes from. mime: without parameters; "" = by its bytes, as always for an upload.
+
+    base: the version that this one is a copy of.
+    """
 
     origin: Version.Origin
     mime: str = ""
     original_name: str = ""
     run_id: str = ""
     tool_call_id: str = ""
+    base: int | None = None
 
     @classmethod
     def of(cls, origin: Mapping[str, Any] | None, mime: str) -> "Source":
@@ -66,73 +72,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A version and where its bytes and its text lie."""
+    """A version and where its bytes and its text lie. session: its conversation; None = shared by all."""
 
     pk: int
     ref: ArtifactRef
+    session: int | None
+    origin: str
     blob: str
     text_status: str
     text_blob: str
     text_error: str
-
-
-def save(scope: Scope, name: str, file: IO[bytes], source: Source) -> ArtifactRef:
-    """Store the file as the next version of a name: blob first, then the rows under the artifact's row lock.
-
-    Raises ArtifactInvalid; then nothing is left behind.
-    """
-    name = clean_name(name)
-    file.seek(0, 2)
-    size_bytes = file.tell()
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
-    if source.origin is Version.Origin.UPLOAD:
-        mime = admit(head, source.original_name or name, size_bytes)
-    else:
-        mime = source.mime or sniff(head, name)
-    written = blobs.write(file)
-    try:
-        return _insert(scope, name, written, mime, source)
-    except BaseException:
-        blobs.delete([written.key])
-        raise
-
-
-@transaction.atomic
-def _insert(scope: Scope, name: str, written: blobs.Written, mime: str, source: Source) -> ArtifactRef:
-    session = _home(scope, name)
-    mine = Artifact.objects.of(scope.owner)
-    fresh = Artifact(owner_id=scope.owner, session_id=session, name=name, public_id=uuid.uuid4())
-    mine.bulk_create([fresh], ignore_conflicts=True)
-    artifact = mine.select_for_update(of=("self",)).get(session=session, name=name)
-    artifact.last_version += 1
-    artifact.deleted_at = None
-    artifact.save(update_fields=["last_version", "deleted_at"])
-    version = Version.objects.of(scope.owner).create(
-        owner_id=scope.owner,
-        artifact=artifact,
-        number=artifact.last_version,
-        blob=written.key,
-        mime=mime[:127],
-        size_bytes=written.size_bytes,
-        sha256=written.sha256,
-        original_name=source.original_name[:255],
-        origin=source.origin,
-        run_id=source.run_id[:128],
-        tool_call_id=source.tool_call_id[:128],
-    )
-    return _ref(version)
-
-
-def _home(scope: Scope, name: str) -> int | None:
-    """Return the session that a new version of this name belongs to; None = the owner's shared files."""
-    if name.startswith(SHARED):
-        return None
-    if scope.session is None:
-        raise ArtifactInvalid(f'Outside a conversation a file name begins with "{SHARED}".')
-    if not Session.objects.of(scope.owner).filter(pk=scope.session, deleted_at=None).exists():
-        raise ArtifactInvalid("The conversation is gone.")
-    return scope.session
 
 
 def find(scope: Scope, name_or_id: str, version: int | None) -> Stored:
@@ -141,11 +90,12 @@ def find(scope: Scope, name_or_id: str, version: int | None) -> Stored:
     wanted = F("artifact__last_version") if version is None else version
     row = all_of_it.filter(number=wanted).first()
     if row is not None:
-        return _stored(row)
+        return stored_of(row)
     latest = all_of_it.order_by("number").last()
     if latest is None:
         raise ArtifactMissing(f'There is no file "{name_or_id}".')
-    raise ArtifactMissing(f'There is no version {version} of "{latest.artifact.name}"; the latest is {latest.number}.')
+    said = f'There is no version {version} of "{latest.artifact.name}"; the latest is {latest.number}.'
+    raise ArtifactMissing(said, ToolFailure.VERSION_NOT_FOUND)
 
 
 def latest(scope: Scope) -> tuple[ArtifactRef, ...]:
@@ -153,40 +103,13 @@ def latest(scope: Scope) -> tuple[ArtifactRef, ...]:
     visible = Q(artifact__session=None)
     if scope.session is not None:
         visible |= Q(artifact__session=scope.session)
-    rows = _alive(scope).filter(visible, number=F("artifact__last_version"))
-    return tuple(_ref(row) for row in rows.order_by("artifact__name", "artifact_id"))
+    rows = alive(scope).filter(visible, number=F("artifact__last_version"))
+    return tuple(ref_of(row) for row in rows.order_by("artifact__name", "artifact_id"))
 
 
 def versions(scope: Scope, name_or_id: str) -> tuple[ArtifactRef, ...]:
     """Return every version, ascending."""
-    return tuple(_ref(row) for row in _named(scope, name_or_id).order_by("number"))
-
-
-@transaction.atomic
-def delete(scope: Scope, name_or_id: str) -> None:
-    """Delete all versions; their bytes go once that is committed. The count of versions stays."""
-    rows = _named(scope, name_or_id)
-    artifact_ids = set(rows.values_list("artifact_id", flat=True))
-    Artifact.objects.of(scope.owner).select_for_update(of=("self",)).filter(pk__in=artifact_ids).update(
-        deleted_at=timezone.now()
-    )
-    doomed = Version.objects.of(scope.owner).filter(artifact_id__in=artifact_ids)
-    keys = [key for pair in doomed.values_list("blob", "text_blob") for key in pair if key]
-    doomed.delete()
-    transaction.on_commit(lambda: blobs.delete(keys))
-
-
-def keep_text(scope: Scope, pk: int, *, text_blob: str, text_error: str = "") -> bool:
-    """Note what the extraction gave: a text, or why there is none. Return whether it was the first to say so."""
-    status = TextStatus.READY if text_blob else TextStatus.FAILED
-    waiting = Version.objects.of(scope.owner).filter(pk=pk, text_status=TextStatus.NONE)
-    return bool(waiting.update(text_status=status, text_blob=text_blob, text_error=text_error))
-
-
-def forget_text(scope: Scope, pk: int, text_blob: str) -> None:
-    """Let the text be extracted again, because its blob is gone or broken."""
-    lost = Version.objects.of(scope.owner).filter(pk=pk, text_blob=text_blob)
-    lost.update(text_status=TextStatus.NONE, text_blob="")
+    return tuple(ref_of(row) for row in _named(scope, name_or_id).order_by("number"))
 
 
 def sweep(*, shelf: str = "") -> int:
@@ -214,10 +137,17 @@ def session_of_thread(owner_id: int, thread_id: str, *, make: bool = False) -> i
     return session
 
 
-def _alive(scope: Scope) -> QuerySet[Version]:
+def alive(scope: Scope) -> QuerySet[Version]:
     """Return the owner's versions, without those of conversations that were deleted."""
     rows = Version.objects.of(scope.owner).select_related("artifact")
     return rows.filter(artifact__deleted_at=None, artifact__session__deleted_at=None)
+
+
+def missing(owner_id: int, artifact_ids: Collection[str]) -> list[str]:
+    """Return which of the ids name no file of the owner, in their order: unknown, deleted and others' alike."""
+    rows = alive(Scope(owner=owner_id, session=None)).filter(artifact__public_id__in=artifact_ids)
+    known = {str(public_id) for public_id in rows.values_list("artifact__public_id", flat=True)}
+    return [artifact_id for artifact_id in artifact_ids if artifact_id not in known]
 
 
 def _named(scope: Scope, name_or_id: str) -> QuerySet[Version]:
@@ -231,13 +161,15 @@ def _named(scope: Scope, name_or_id: str) -> QuerySet[Version]:
     except ArtifactInvalid as e:
         raise ArtifactMissing(f"There is no such file. {e}") from e
     home = None if name.startswith(SHARED) else scope.session
-    return _alive(scope).filter(known | Q(artifact__session=home, artifact__name=name))
+    return alive(scope).filter(known | Q(artifact__session=home, artifact__name=name))
 
 
-def _stored(row: Version) -> Stored:
+def stored_of(row: Version) -> Stored:
     return Stored(
         pk=row.pk,
-        ref=_ref(row),
+        ref=ref_of(row),
+        session=row.artifact.session_id,
+        origin=row.origin,
         blob=row.blob,
         text_status=row.text_status,
         text_blob=row.text_blob,
@@ -245,7 +177,7 @@ def _stored(row: Version) -> Stored:
     )
 
 
-def _ref(row: Version) -> ArtifactRef:
+def ref_of(row: Version) -> ArtifactRef:
     return ArtifactRef(
         artifact_id=str(row.artifact.public_id),
         name=row.artifact.name,

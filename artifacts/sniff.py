@@ -7,10 +7,12 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from agents.runtime.artifacts import ArtifactInvalid
+from agents.runtime.errors import ToolFailure
+from artifacts.decoding import unmarked_utf16
 
 HEAD_BYTES = 64 * 1024  # how much of a file `sniff` wants to see
 UNKNOWN = "application/octet-stream"
-WORD_97 = "application/x-ole-storage"  # .doc, .xls, .ppt
+OLE = "application/x-ole-storage"  # .doc, .xls, .ppt
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -20,17 +22,27 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"GIF89a", "image/gif"),
     (b"PK\x03\x04", "application/zip"),
     (b"PK\x05\x06", "application/zip"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", WORD_97),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
     (b"{\\rtf", "application/rtf"),
     (b"\x1f\x8b", "application/gzip"),
     (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (b"Rar!", "application/vnd.rar"),
     (b"\x7fELF", "application/x-executable"),
 )
+DOCX = _OFFICE + "wordprocessingml.document"
+XLSX = _OFFICE + "spreadsheetml.sheet"
+PPTX = _OFFICE + "presentationml.presentation"
+_FOLDERS = ((b"word/", DOCX), (b"xl/", XLSX), (b"ppt/", PPTX))
+_PACKED = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"customXml/")  # every Office file has some of them
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_NEWER = {".doc": ".docx", ".dot": ".docx", ".xls": ".xlsx", ".xlt": ".xlsx", ".ppt": ".pptx", ".pps": ".pptx"}
 _ZIPPED = {
-    ".docx": _OFFICE + "wordprocessingml.document",
-    ".xlsx": _OFFICE + "spreadsheetml.sheet",
-    ".pptx": _OFFICE + "presentationml.presentation",
+    ".docx": DOCX,
+    ".xlsx": XLSX,
+    ".pptx": PPTX,
+    ".docm": DOCX,  # macros are never looked at
+    ".xlsm": XLSX,
+    ".pptm": PPTX,
     ".epub": "application/epub+zip",
     ".odt": "application/vnd.oasis.opendocument.text",
 }
@@ -61,7 +73,7 @@ def sniff(head: bytes, name: str) -> str:
     suffix = PurePosixPath(name.lower()).suffix
     for magic, mime in _MAGIC:
         if head.startswith(magic):
-            return _ZIPPED.get(suffix, mime) if mime == "application/zip" else mime
+            return _zipped(head, suffix) if mime == "application/zip" else mime
     if b"%PDF-" in head[:1024]:
         return "application/pdf"
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
@@ -76,11 +88,33 @@ def sniff(head: bytes, name: str) -> str:
     return _TEXTS.get(suffix, "text/plain")
 
 
+def _zipped(head: bytes, suffix: str) -> str:
+    """Return what a ZIP archive is: by the names of its first entries, then by its own name if they allow it."""
+    entries = _entries_in(head)
+    for folder, mime in _FOLDERS:
+        if any(entry.startswith(folder) for entry in entries):
+            return mime
+    named = _ZIPPED.get(suffix, "application/zip")
+    if named.startswith(_OFFICE) and not any(entry.startswith(_PACKED) for entry in entries):
+        return "application/zip"
+    return named
+
+
+def _entries_in(head: bytes) -> list[bytes]:
+    """Return the names of the entries that begin in the head."""
+    names, at = [], head.find(b"PK\x03\x04")
+    while at >= 0:
+        length = int.from_bytes(head[at + 26 : at + 28], "little")
+        names.append(head[at + 30 : at + 30 + length])
+        at = head.find(b"PK\x03\x04", at + 30)
+    return names
+
+
 def is_text(head: bytes) -> bool:
     """Return whether the bytes look like the beginning of a text, in any encoding."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return True
-    return not any(byte in _NOT_TEXT for byte in head)
+    return not any(byte in _NOT_TEXT for byte in head) or bool(unmarked_utf16(head))
 
 
 def admit(head: bytes, name: str, size_bytes: int) -> str:
@@ -90,12 +124,12 @@ def admit(head: bytes, name: str, size_bytes: int) -> str:
     UPLOAD_MAX_BYTES, or of a type that is not in UPLOAD_TYPES.
     """
     if size_bytes == 0:
-        raise ArtifactInvalid(_("%(name)s is empty.") % {"name": name})
+        raise ArtifactInvalid(_("%(name)s is empty.") % {"name": name}, ToolFailure.FILE_EMPTY)
     if size_bytes > settings.UPLOAD_MAX_BYTES:
-        raise ArtifactInvalid(too_large())
+        raise ArtifactInvalid(too_large(), ToolFailure.CONTENT_TOO_LARGE)
     mime = sniff(head, name)
     if not _allowed(mime):
-        raise ArtifactInvalid(_not_supported(mime, name))
+        raise _not_supported(head, mime, name)
     return mime
 
 
@@ -111,12 +145,19 @@ def _allowed(mime: str) -> bool:
     return mime in settings.UPLOAD_TYPES or family in settings.UPLOAD_TYPES
 
 
-def _not_supported(mime: str, name: str) -> str:
+def _not_supported(head: bytes, mime: str, name: str) -> ArtifactInvalid:
     suffix = PurePosixPath(name.lower()).suffix
-    if mime == WORD_97 or mime in _ZIPPED.values() or mime == "application/rtf":
-        return _("%(kind)s isn't supported. Save it as PDF.") % {"kind": suffix or mime}
-    if mime == UNKNOWN and suffix in (*_TEXTS, ".txt", ".pdf", *_ZIPPED):
-        return _("%(name)s doesn't hold what its name says. Is the file whole?") % {"name": name}
-    return _("Files of this kind (%(kind)s) aren't supported. Use text, Markdown, CSV, JSON, PDF or an image.") % {
-        "kind": suffix or mime
-    }
+    if mime == OLE and (suffix in _ZIPPED or _ENCRYPTED in head):
+        said = _("%(name)s is protected by a password. Save it without one.") % {"name": name}
+        return ArtifactInvalid(said, ToolFailure.FILE_ENCRYPTED)
+    if mime == OLE and suffix in _NEWER:
+        kinds = {"kind": suffix, "new": _NEWER[suffix]}
+        said = _("%(kind)s is an old format of Office. Save it as %(new)s or PDF.") % kinds
+    elif mime in (OLE, "application/rtf", *_ZIPPED.values()):
+        said = _("%(kind)s isn't supported. Save it as PDF.") % {"kind": suffix or mime}
+    elif suffix in (*_TEXTS, ".txt", ".pdf", *_ZIPPED) and _TEXTS.get(suffix) != mime:
+        said = _("%(name)s doesn't hold what its name says. Is the file whole?") % {"name": name}
+    else:
+        said = _("Files of this kind (%(kind)s) aren't supported. Use PDF, Word, slides, sheets, text or an image.")
+        said %= {"kind": suffix or mime}
+    return ArtifactInvalid(said, ToolFailure.FILE_UNSUPPORTED)

@@ -21,7 +21,9 @@ from agents.runtime.artifacts import (
     ArtifactUnreadable,
     TextPage,
 )
-from artifacts import blobs, names, reading, rows
+from agents.runtime.errors import ToolFailure
+from artifacts import blobs, indexing, library, names, reading, rows, saving
+from artifacts.indexing import UNREAD
 from artifacts.models import Version
 from artifacts.rows import Scope, Source, Stored, TextStatus
 from artifacts.textfile import NotTextFile
@@ -68,25 +70,46 @@ class DjangoArtifactStore:
         self._scope = Scope(owner=owner_id, session=None if session_id is None else int(session_id))
 
     async def save(
-        self, *, name: str, data: bytes, mime: str = "", origin: Mapping[str, Any] | None = None
+        self,
+        *,
+        name: str,
+        data: bytes,
+        mime: str = "",
+        origin: Mapping[str, Any] | None = None,
+        base: int | None = None,
     ) -> ArtifactRef:
         """Store data as the next version of `name`. origin: also {"kind": upload, tool, edit or guard}.
 
         kind "upload" passes the door for what people bring: the name is made fit (names.from_upload), `mime` is
-        ignored and the bytes are looked at (sniff.admit). Raises ArtifactInvalid, ArtifactNotKept.
+        ignored and the bytes are looked at (sniff.admit). Raises ArtifactInvalid, ArtifactNotKept; with a base
+        ArtifactMissing, ArtifactConflict.
         """
         source = Source.of(origin, mime)
         if source.origin is Version.Origin.UPLOAD:
             source = replace(source, original_name=name[-NAME_CHARS:])
             name = names.from_upload(name)
         try:
-            return await in_thread(rows.save)(self._scope, name, io.BytesIO(data), source)
+            return (await in_thread(saving.save)(self._scope, name, io.BytesIO(data), source, base=base)).ref
         except (OSError, Error) as e:
             logger.exception("a file was not kept")
             raise ArtifactNotKept from e
 
     async def find(self, name_or_id: str, version: int | None = None) -> ArtifactRef:
         return (await self._stored(name_or_id, version)).ref
+
+    async def bring(self, ref: ArtifactRef) -> ArtifactRef:
+        """Return a version of any of the owner's conversations as a file of this one, copied if it is another's.
+
+        Raises ArtifactMissing, ArtifactInvalid, ArtifactNotKept.
+        """
+        stored = await self._stored(ref.artifact_id, ref.version)
+        try:
+            return await in_thread(saving.bring)(self._scope, stored)
+        except blobs.BlobMissing as e:
+            raise _gone(stored) from e
+        except (OSError, Error) as e:
+            logger.exception("a file was not kept")
+            raise ArtifactNotKept from e
 
     async def load(self, ref: ArtifactRef) -> bytes:
         stored = await self._stored(ref.artifact_id, ref.version)
@@ -105,21 +128,21 @@ class DjangoArtifactStore:
     async def read_text(self, ref: ArtifactRef, *, cursor: str = "", max_chars: int = 12_000) -> TextPage:
         """Return a page of the text; see reading.page for cursors and page lines.
 
-        The first read of a version extracts its text in a process of its own and keeps it. Cancelling stops that
-        process.
+        A version that no job has read yet is read now, in a process of its own, and is searchable from then on.
+        Cancelling stops that process.
         """
         for _attempt in range(2):  # a kept text that is gone or broken is made once more
             stored = await self._stored(ref.artifact_id, ref.version)
-            if stored.text_status == TextStatus.NONE:
+            if stored.text_status in UNREAD:
                 stored = await self._with_text(stored)
             if stored.text_status == TextStatus.FAILED:
-                raise ArtifactUnreadable(reading.explain(stored.text_error, ref.name))
+                raise reading.unreadable(stored.text_error, ref.name)
             try:
                 return await in_thread(_page)(stored, cursor, max_chars)
             except (blobs.BlobMissing, NotTextFile):
                 logger.exception("The text of version %s is gone or broken", stored.pk)
-                await in_thread(rows.forget_text)(self._scope, stored.pk, stored.text_blob)
-        raise ArtifactMissing(f'The text of "{ref.name}" cannot be kept.')
+                await in_thread(indexing.forget_text)(self._scope.owner, stored.pk, stored.text_blob)
+        raise ArtifactMissing(f'The text of "{ref.name}" cannot be kept.', ToolFailure.FILE_UNAVAILABLE)
 
     async def list(self) -> tuple[ArtifactRef, ...]:
         return await in_thread(rows.latest)(self._scope)
@@ -132,7 +155,7 @@ class DjangoArtifactStore:
 
     async def delete(self, name_or_id: str) -> None:
         try:
-            await in_thread(rows.delete)(self._scope, name_or_id)
+            await in_thread(_delete)(self._scope, name_or_id)
         except ArtifactMissing:
             return
 
@@ -144,7 +167,7 @@ class DjangoArtifactStore:
         lock = _extracting.setdefault(stored.pk, asyncio.Lock())
         async with lock:
             now = await self._stored(stored.ref.artifact_id, stored.ref.version)
-            if now.text_status == TextStatus.NONE:
+            if now.text_status in UNREAD:
                 await self._extract(now)
                 now = await self._stored(stored.ref.artifact_id, stored.ref.version)
             return now
@@ -156,17 +179,16 @@ class DjangoArtifactStore:
             try:
                 trouble = await asyncio.get_running_loop().run_in_executor(_children, extraction.run, out)
             except reading.ExtractionFailed as e:
-                raise ArtifactUnreadable(f'"{stored.ref.name}" could not be read now. Try again.') from e
+                said = f'"{stored.ref.name}" could not be read now. Try again.'
+                raise ArtifactUnreadable(said, ToolFailure.FILE_NOT_READ) from e
             except asyncio.CancelledError:
                 extraction.stop()
                 raise
-            await in_thread(_keep_text)(self._scope, stored.pk, out, str(trouble or ""))
+            await in_thread(indexing.keep)(self._scope.owner, stored.pk, out, str(trouble or ""))
 
 
-def _keep_text(scope: Scope, pk: int, out: IO[bytes], trouble: str) -> None:
-    key = "" if trouble else blobs.write(out).key
-    if not rows.keep_text(scope, pk, text_blob=key, text_error=trouble) and key:
-        blobs.delete([key])  # another process was faster, or the version is gone
+def _delete(scope: Scope, name_or_id: str) -> None:
+    library.delete(scope.owner, [rows.find(scope, name_or_id, None).ref.artifact_id])
 
 
 def _page(stored: Stored, cursor: str, max_chars: int) -> TextPage:
@@ -197,7 +219,7 @@ def _pieces(stored: Stored) -> Iterator[bytes]:
 
 def _gone(stored: Stored) -> ArtifactMissing:
     logger.error("The bytes of version %s (blob %s) are gone or not what was written", stored.pk, stored.blob)
-    return ArtifactMissing(f'The content of "{stored.ref.name}" is unavailable.')
+    return ArtifactMissing(f'The content of "{stored.ref.name}" is unavailable.', ToolFailure.FILE_UNAVAILABLE)
 
 
 def _next(pieces: Iterator[bytes]) -> bytes | None:

@@ -12,7 +12,10 @@ from typing import IO, Any
 
 MAGIC = b"WBTEXT1\n"
 MARK_EVERY_CHARS = 16 * 1024
-MOST_HEADINGS = 5_000
+MOST_HEADINGS = 10_000  # what comes after has none
+MOST_TABLES = 20_000  # stretches of rows; what comes after has no numbers
+TITLE_CHARS = 120
+HEADER_CHARS = 300
 LOOK_AHEAD_CHARS = 64  # of the text after a cut, to see whether a character goes on there
 
 
@@ -24,13 +27,30 @@ class NotTextFile(ValueError):
 class Index:
     """marks: (character, byte, line) of places to start reading from. pages: first character of each page.
 
-    headings: (character, title). All ascending; lines from 1, the rest from 0.
+    headings: (character, title, level from 1); a title of "" ends what stands above. sheets: (character, name).
+    tables: (character, line, row, header): from here on each line is one row of a table, the first of them `row`, and
+    row 0 = no table from here on. All ascending; lines, pages and rows from 1, characters from 0. Texts of earlier
+    versions have headings without a level, and neither sheets nor tables.
     """
 
     total_chars: int = 0
     marks: list[tuple[int, int, int]] = field(default_factory=lambda: [(0, 0, 1)])
     pages: list[int] = field(default_factory=list)
-    headings: list[tuple[int, str]] = field(default_factory=list)
+    headings: list[tuple[int, str, int]] = field(default_factory=list)
+    sheets: list[tuple[int, str]] = field(default_factory=list)
+    tables: list[tuple[int, int, int, str]] = field(default_factory=list)
+
+    def paths(self) -> list[tuple[str, ...]]:
+        """Return the path of each heading, outermost first, itself included. A new sheet begins an empty path."""
+        paths, stack, sheet = [], list[tuple[int, str]](), 0
+        for char, title, level in self.headings:
+            now = bisect_right(self.sheets, char, key=lambda sheet: sheet[0])
+            stack = [above for above in stack if above[0] < level] if now == sheet else []
+            sheet = now
+            if title:
+                stack = [*stack, (level, title)]
+            paths.append(tuple(title for _, title in stack))
+        return paths
 
 
 class TextWriter:
@@ -41,14 +61,17 @@ class TextWriter:
         self._bytes = 0
         self._line = 1
         self.index = Index()
+        self.said = False  # anything but blanks
 
     def add(self, text: str) -> None:
         for start in range(0, len(text), MARK_EVERY_CHARS):
             piece = text[start : start + MARK_EVERY_CHARS]
             data = piece.encode()
+            lines = piece.count("\n")
+            self.said = self.said or not piece.isspace()
             self._out.write(data)
-            self._bytes += len(data)
-            self._line += piece.count("\n")
+            self._bytes += len(data)  # no call stands between these three: a signal finds all of them or none
+            self._line += lines
             self.index.total_chars += len(piece)
             if self.index.total_chars - self.index.marks[-1][0] >= MARK_EVERY_CHARS:
                 self._mark()
@@ -58,19 +81,34 @@ class TextWriter:
         self.index.pages.append(self.index.total_chars)
         self._mark()
 
-    def heading(self, title: str) -> None:
-        """Say that what follows stands under this heading."""
-        if len(self.index.headings) < MOST_HEADINGS:
-            self.index.headings.append((self.index.total_chars, title[:120]))
+    def heading(self, title: str, level: int = 1) -> None:
+        """Say that what follows stands under this heading; "" = under none of this level or a deeper one."""
+        left = MOST_HEADINGS - len(self.index.headings)
+        if left == 1:  # what stands under those that are too many stands under none
+            title, level = "", 1
+        if left > 0:
+            self.index.headings.append((self.index.total_chars, _bounded(title, TITLE_CHARS), level))
+
+    def sheet(self, name: str) -> None:
+        """Begin a sheet of tables here."""
+        self.index.sheets.append((self.index.total_chars, _bounded(name, TITLE_CHARS)))
+        self._mark()
+
+    def rows(self, first: int, header: str = "") -> None:
+        """Say that from here on each line is one row, beginning with this one. 0 = no more rows."""
+        left = MOST_TABLES - len(self.index.tables)
+        if left == 1:
+            first = 0
+        if left > 0:
+            self.index.tables.append((self.index.total_chars, self._line, first, _bounded(header, HEADER_CHARS)))
 
     def close(self) -> None:
         """Write the index."""
-        index = {
-            "chars": self.index.total_chars,
-            "marks": self.index.marks,
-            "pages": self.index.pages,
-            "headings": self.index.headings,
-        }
+        if self._out.seekable():  # a piece may have been written as the time was up, and not been counted
+            self._out.seek(self._bytes)
+            self._out.truncate()
+        index: dict[str, Any] = {"chars": self.index.total_chars}
+        index |= {name: getattr(self.index, name) for name in ("marks", "pages", "headings", "sheets", "tables")}
         data = json.dumps(index, ensure_ascii=False, separators=(",", ":")).encode()
         self._out.write(data + len(data).to_bytes(8, "big") + MAGIC)
         self._out.flush()
@@ -140,6 +178,19 @@ class TextReader:
         at = bisect_right(self.index.headings, position, key=lambda heading: heading[0])
         return self.index.headings[at - 1][1] if at else ""
 
+    def sheet_at(self, position: int) -> str:
+        """Return the name of the sheet that the character stands on, or ""."""
+        at = bisect_right(self.index.sheets, position, key=lambda sheet: sheet[0])
+        return self.index.sheets[at - 1][1] if at else ""
+
+    def row_at(self, position: int) -> int:
+        """Return the number of the table's row, from 1, that the character stands in. 0 = in no table."""
+        at = bisect_right(self.index.tables, position, key=lambda table: table[0])
+        if not at or not self.index.tables[at - 1][2]:
+            return 0
+        _, line, row, _ = self.index.tables[at - 1]
+        return row + self.line_at(position) - line
+
     def _mark_before_line(self, line: int) -> tuple[int, int, int]:
         """Return the last mark before the line: one in the line itself may lie in its middle."""
         at = bisect_right(self.index.marks, line - 1, key=lambda mark: mark[2])
@@ -156,10 +207,17 @@ def _load_index(data: bytes) -> Index:
             total_chars=int(found["chars"]),
             marks=[(char, byte, line) for char, byte, line in found["marks"]],
             pages=list(found["pages"]),
-            headings=[(char, title) for char, title in found["headings"]],
+            headings=[(char, title, level[0] if level else 1) for char, title, *level in found["headings"]],
+            sheets=[(char, name) for char, name in found.get("sheets", ())],
+            tables=[(char, line, row, header) for char, line, row, header in found.get("tables", ())],
         )
     except (ValueError, KeyError, TypeError) as e:
         raise NotTextFile("broken index") from e
+
+
+def _bounded(words: str, most: int) -> str:
+    words = " ".join(words.split())
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def cut_before(text: str, most: int) -> int:

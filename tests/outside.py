@@ -1,10 +1,12 @@
 """All database tests on outside services: `python -m tests.outside [pytest's arguments]`.
 
-Starts the wheel's PostgreSQL 16 as a server of its own over TCP with a password, takes the Redis of the machine (or
-starts its redis-server), and runs pytest with DATABASE_URL and REDIS_URL: nothing embedded takes part.
+Starts the wheel's PostgreSQL 16 as a server of its own over TCP with a password, takes the machine's Redis and RabbitMQ
+(or starts its redis-server and rabbitmq-server), and runs pytest with DATABASE_URL, REDIS_URL and CELERY_BROKER_URL:
+nothing embedded takes part.
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
@@ -16,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import kombu
 import psycopg
 
 from workbench.embedded import postgres_account, postgres_programs
@@ -26,6 +29,7 @@ DATABASE_TESTS = ("tests/agents", "tests/artifacts", "tests/workbench")
 # These start embedded servers, whatever the environment says.
 EMBEDDED_ONLY = ("tests/workbench/test_up.py", "tests/workbench/test_embedded_servers.py")
 REDIS_DATABASE = 9  # of the machine's Redis; nothing else is touched
+RABBITMQ_PORT = 5672
 
 
 def free_port() -> int:
@@ -41,7 +45,7 @@ def answers(port: int) -> bool:
 
 
 def wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not answers(port):
         if process.poll() is not None or time.monotonic() > until:
             raise SystemExit(f"{process.args!r} does not start")
@@ -112,14 +116,60 @@ def redis(top: Path) -> Iterator[str]:
         server.wait(20)
 
 
+@contextlib.contextmanager
+def rabbitmq(top: Path, secret_key: str) -> Iterator[str]:
+    """Yield the URL of the machine's RabbitMQ; if none runs, of its rabbitmq-server, started for this.
+
+    The queue of who has this key is removed afterwards: it outlives those who made it.
+    """
+    with contextlib.ExitStack() as stack:
+        port = RABBITMQ_PORT if answers(RABBITMQ_PORT) else stack.enter_context(own_rabbitmq(top))
+        url = f"amqp://guest:guest@127.0.0.1:{port}//"
+        with kombu.Connection(url, connect_timeout=5) as link:
+            link.ensure_connection(max_retries=3)
+            print("RabbitMQ", link.connection.server_properties["version"], flush=True)
+        yield url
+        with kombu.Connection(url, connect_timeout=5) as link, link.channel() as channel:
+            channel.queue_delete("workbench-" + hashlib.sha256(f"queue:{secret_key}".encode()).hexdigest()[:8])
+
+
+@contextlib.contextmanager
+def own_rabbitmq(top: Path) -> Iterator[int]:
+    program = shutil.which("rabbitmq-server", path=f"/usr/lib/rabbitmq/bin:{os.environ['PATH']}")
+    if program is None:
+        raise SystemExit("No RabbitMQ here. On Debian and Ubuntu: apt-get install rabbitmq-server")
+    port, home = free_port(), top / "rabbitmq"
+    home.mkdir()
+    env = {
+        "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
+        "RABBITMQ_CONFIG_FILE": str(home / "none"),
+        "RABBITMQ_NODENAME": f"tests{port}@localhost",
+        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_PORT": str(port),
+        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_MNESIA_BASE": str(home / "data"),
+        "RABBITMQ_LOG_BASE": str(home / "log"),
+        "RABBITMQ_PID_FILE": str(home / "pid"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
+        "HOME": str(home),
+    }
+    server = subprocess.Popen([program], env={**os.environ, **env}, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_for(port, server)
+        yield port
+    finally:
+        os.killpg(server.pid, 15)
+        server.wait(30)
+
+
 def main(words: list[str]) -> int:
     top = Path(tempfile.mkdtemp(prefix="wbo-"))
     top.chmod(0o711)
     try:
-        with postgres(top) as database_url, redis(top) as redis_url:
-            env = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, "WORKBENCH_DATA": str(top / "d")}
-            env.pop("CELERY_BROKER_URL", None)
-            env["TEST_SERVERS"] = "outside"
+        key = os.environ.get("SECRET_KEY") or secrets.token_urlsafe(40)
+        with postgres(top) as database_url, redis(top) as redis_url, rabbitmq(top, key) as broker_url:
+            urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "CELERY_BROKER_URL": broker_url}
+            env = {**os.environ, **urls, "SECRET_KEY": key, "WORKBENCH_DATA": str(top / "d"), "TEST_SERVERS": "outside"}
 
             def pytest(*arguments: str) -> int:
                 return subprocess.run(

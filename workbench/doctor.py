@@ -168,11 +168,11 @@ def storage() -> str:
         finally:
             store.delete(name)
     except OSError as e:
-        raise Ill(
-            _first_line(e), f"Let this user write to {settings.DATA_DIR / 'files'} (or choose --data DIR)."
-        ) from e
+        cure = f"Let this user write to {settings.DATA_DIR / 'files'} (or choose --data DIR)."
+        raise Ill(_first_line(e), "Check STORAGE_URL and what it names." if settings.STORAGE_URL else cure) from e
     if not same:
-        raise Ill("what was read is not what was written", f"Check the disk under {settings.DATA_DIR}.")
+        cure = "Check what STORAGE_URL names." if settings.STORAGE_URL else f"Check the disk under {settings.DATA_DIR}."
+        raise Ill("what was read is not what was written", cure)
     return "written, read, deleted"
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models.functions import Now
 
 from agents import hints, jobs
+from agents.background import embed
 from agents.models.session import Session
 from agents.protocols.agui import history, salvage
 from agents.protocols.agui.encode import RunEncoder
@@ -30,6 +31,7 @@ from agents.runtime.session import RunEnd, RunStatus
 from agents.runtime.tokens import estimate_record
 from agents.stores import db, pool, runs, sessions, writer
 from agents.wiring import redis_url
+from artifacts import indexing, library
 from artifacts.store import sweep_orphans
 
 logger = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ async def sweep_once() -> None:
     try:
         await close_lost_runs(log)
         jobs.send(await db.in_thread(jobs.due)())
+        for owner_id, document in await db.in_thread(indexing.settle)():
+            await hints.documents_changed(owner_id, [document])
         await db.in_thread(_trim)()
     finally:
         await log.close()
@@ -167,7 +171,10 @@ def _trim() -> None:
     """Remove what nobody can want back."""
     gone = Session.objects.of_everyone().filter(deleted_at__lt=Now() - UNDO_TIME).order_by("deleted_at", "id")
     for session in gone[:PURGE_AT_ONCE]:
+        library.forget_session(session.owner_id, session.pk)
         session.delete()
         logger.info("deleted conversation %s purged", session.pk)
     jobs.trim(KEEP_DONE_JOBS)
+    library.purge()
     sweep_orphans()
+    embed.owe_missing()

@@ -20,6 +20,7 @@ from agents.jobs import Claim
 from agents.models.session import Session
 from agents.providers import offline
 from agents.runtime.context.assemble import request_sha256, sha256
+from agents.runtime.context.citing import plain
 from agents.runtime.errors import Rejected, RunError
 from agents.runtime.events import AssistantMessage, RunStarted, Stored, UserMessage
 from agents.runtime.model import (
@@ -194,7 +195,7 @@ def _text(stored: Stored) -> str:
     record = stored.record
     if isinstance(record, UserMessage):
         return "\n".join(p.text if isinstance(p, TextPart) else f"[{p.name}]" for p in record.parts)
-    return record.text if isinstance(record, AssistantMessage) else ""
+    return plain(record.text, record.citations) if isinstance(record, AssistantMessage) else ""
 
 
 def _parts(material: Material) -> tuple[PartRef, ...]:

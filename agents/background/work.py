@@ -4,7 +4,7 @@ import asyncio
 import inspect
 
 from agents import jobs
-from agents.background import title
+from agents.background import embed, read, title
 
 
 class UnknownJob(LookupError):
@@ -16,6 +16,11 @@ def do(job: jobs.Claim) -> None:
     match job.kind:
         case jobs.TITLE:
             result = title.run(job)
+        case jobs.READ:
+            result = read.run(job)
+        case jobs.EMBED:
+            embed.run(job)
+            return
         case _:
             raise UnknownJob(job.kind)
     if inspect.iscoroutine(result):

@@ -1,5 +1,6 @@
 """The admin: every table is there, nobody edits what the stores wrote, and bodies need their own permission."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,19 +9,22 @@ from uuid import uuid4
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin.utils import label_for_field
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.translation import override
 
 from agents.models.event import Event
 from agents.models.job import Job
 from agents.models.model_call import ModelCall
 from agents.models.run import Inbox, Run
+from agents.models.search_entry import Embedding, Kind, SearchEntry, Text, add
 from agents.models.session import Fork, Session, State
-from artifacts.models import Artifact, Version
+from artifacts.models import Artifact, Collection, Passage, Version
 from workbench.models import ApiToken, SignInLink
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -68,9 +72,14 @@ def rows(owner: Any, n: int) -> None:
     )
     Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT, error_message=SECRET)
     artifact = Artifact.all_owners.create(owner=owner, session=session, public_id=uuid4(), name=f"{n}.txt")
-    Version.all_owners.create(
+    version = Version.all_owners.create(
         owner=owner, artifact=artifact, number=1, blob="b", mime="text/plain", size_bytes=1, sha256="0", origin="upload"
     )
+    Collection.all_owners.create(owner=owner, public_id=uuid4(), name="c")
+    passage = Passage.all_owners.create(owner=owner, version=version, number=0, start=0, end=9, text=SECRET)
+    add(owner.pk, Kind.PASSAGE, artifact.pk, [Text(ref=passage.pk, position=0, text=SECRET, created=AT)])
+    entry = SearchEntry.all_owners.get(owner=owner, ref=passage.pk)
+    Embedding.all_owners.create(owner=owner, entry=entry, kind=Kind.PASSAGE, group_id=artifact.pk, model=1, vector=[1.0])
     ApiToken.all_owners.create(owner=owner, name="n", digest=f"digest{n}", prefix="wb_1")
     SignInLink.all_owners.create(owner=owner, digest=f"link{n}", expires_at=AT + timedelta(minutes=15))
 
@@ -81,6 +90,24 @@ def url(model: Any, page: str, *args: Any) -> str:
 
 def test_every_table_is_in_the_admin() -> None:
     assert [m.__name__ for m in OURS if m not in admin.site._registry] == []
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda m: m.__name__)
+def test_tables_and_fields_have_names_in_chinese(model: Any) -> None:
+    """A new table or field gets its name in workbench/adminnames.py."""
+    with override("zh-hans"):
+        names = {f.name: str(f.verbose_name) for f in model._meta.fields}
+        names |= {"": str(model._meta.verbose_name), "plural": str(model._meta.verbose_name_plural)}
+        if (shown := admin.site._registry.get(model)) is not None:
+            names |= {str(c): str(label_for_field(c, model, shown)) for c in shown.list_display}
+    foreign = [key for key, name in names.items() if not re.search("[\u4e00-\u9fff]", name) and name != "ID"]
+    assert foreign == []
+
+
+def test_staff_reads_the_admin_in_chinese(root: Client) -> None:
+    page = root.get(url(Run, "changelist"), headers={"accept-language": "zh-hans"}).content.decode()
+    assert "运行" in page and "对话与运行" in page
+    assert "Lease" not in page and "lease_expires_at" not in page
 
 
 @pytest.mark.parametrize("model", OURS, ids=lambda m: m.__name__)

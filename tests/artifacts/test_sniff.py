@@ -8,6 +8,13 @@ from django.utils import translation
 from agents.runtime.artifacts import ArtifactInvalid
 from artifacts import names, sniff
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def entry(name: bytes) -> bytes:
+    """Return an entry of a ZIP archive, as far as its name."""
+    return b"PK\x03\x04" + bytes(22) + len(name).to_bytes(2, "little") + bytes(2) + name + b"..."
+
 
 @pytest.mark.parametrize(
     ("name", "head", "mime"),
@@ -23,8 +30,16 @@ from artifacts import names, sniff
         ("a.txt", b"<?xml version='1.0'?>\n<svg>", "image/svg+xml"),
         ("a.txt", "你好".encode("gb18030"), "text/plain"),
         ("a.txt", "hi".encode("utf-16"), "text/plain"),
-        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", sniff.WORD_97),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", sniff.OLE),
         ("a.zip", b"PK\x03\x04....", "application/zip"),
+        ("a.docx", b"PK\x03\x04....", "application/zip"),  # the name alone makes no Word file
+        ("a.docx", entry(b"[Content_Types].xml"), sniff.DOCX),
+        ("a.docm", entry(b"_rels/.rels") + entry(b"word/document.xml"), sniff.DOCX),
+        ("a.xlsx", entry(b"word/document.xml"), sniff.DOCX),
+        ("a.bin", entry(b"xl/workbook.xml"), sniff.XLSX),
+        ("a", entry(b"docProps/app.xml") + entry(b"ppt/presentation.xml"), sniff.PPTX),
+        ("a.txt", "Hello, world".encode("utf-16-le"), "text/plain"),
+        ("a.txt", ("的一是不了在人有我他这中大来上国个到说们" * 3).encode("utf-16-be"), "text/plain"),
         ("x.webp", b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
         ("a.txt", b"a\x00b", sniff.UNKNOWN),
         ("noname", b"", "text/plain"),
@@ -37,8 +52,15 @@ def test_the_bytes_say_what_a_file_is(name: str, head: bytes, mime: str) -> None
 @pytest.mark.parametrize(
     ("name", "head", "sentence"),
     [
-        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".doc isn't supported. Save it as PDF."),
-        ("new.docx", b"PK\x03\x04", ".docx isn't supported. Save it as PDF."),
+        ("old.doc", OLE, ".doc is an old format of Office. Save it as .docx or PDF."),
+        ("old.XLS", OLE, ".xls is an old format of Office. Save it as .xlsx or PDF."),
+        ("old.ppt", OLE, ".ppt is an old format of Office. Save it as .pptx or PDF."),
+        ("locked.docx", OLE, "locked.docx is protected by a password. Save it without one."),
+        ("locked", OLE + "EncryptedPackage".encode("utf-16-le"), "locked is protected by a password."),
+        ("mail.msg", OLE, ".msg isn't supported. Save it as PDF."),
+        ("not.docx", b"PK\x03\x04", "not.docx doesn't hold what its name says. Is the file whole?"),
+        ("run.docx", b"MZ\x00\x01\x00\x03", "run.docx doesn't hold what its name says. Is the file whole?"),
+        ("book.epub", b"PK\x03\x04", ".epub isn't supported. Save it as PDF."),
         ("a.zip", b"PK\x03\x04", "Files of this kind (.zip) aren't supported."),
         ("run.exe", b"MZ\x00\x01", "Files of this kind (.exe) aren't supported."),
         ("a.txt", b"\x00\x01", "a.txt doesn't hold what its name says."),

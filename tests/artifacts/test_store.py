@@ -13,7 +13,7 @@ from django.db import DataError
 
 from agents.models.session import Session
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing
-from artifacts import blobs, rows
+from artifacts import blobs, rows, saving
 from artifacts.models import Artifact, Version
 from artifacts.store import DjangoArtifactStore, in_thread, sweep_orphans
 
@@ -78,12 +78,12 @@ async def test_4_3_5_deleting_leaves_nothing_but_the_count(store: DjangoArtifact
         await store.load(old)
     assert await store.versions("a.txt") == ()
     assert await store.list() == ()
-    assert blobs_in(files) == []
     await store.delete("a.txt")
     await store.delete("never there")
     assert (await store.save(name="a.txt", data=b"again")).version == 3
     with pytest.raises(ArtifactMissing):
         await store.find(old.artifact_id, 1)
+    assert len(blobs_in(files)) == 2  # what was deleted is gone for good: the new bytes, and their text
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a\\b", "a\0b", "/abs", "a//b", "user:", "user:../x", "dir/"])
@@ -105,7 +105,7 @@ async def test_4_3_6_a_name_with_folders_is_accepted(store: DjangoArtifactStore,
 async def test_4_3_9_a_corrupt_blob_is_missing_content_and_an_error_in_the_log(
     store: DjangoArtifactStore, files: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ref = await store.save(name="a.txt", data=b"good bytes")
+    ref = await store.save(name="a.txt", data=b"good bytes", origin={"kind": "upload"})
     blobs_in(files)[0].write_bytes(b"evil bytes")
     with pytest.raises(ArtifactMissing, match="unavailable"):
         await store.load(ref)
@@ -201,7 +201,7 @@ async def test_a_type_that_a_tool_names_is_kept_plain_or_not_at_all(
 
 
 async def test_blobs_are_readable_by_their_owner_only(store: DjangoArtifactStore, files: Path) -> None:
-    await store.save(name="a.txt", data=b"x")
+    await store.save(name="a.txt", data=b"x", origin={"kind": "upload"})
     (blob,) = blobs_in(files)
     assert os.stat(blob).st_mode & 0o777 == 0o600
     assert os.stat(blob.parent).st_mode & 0o777 == 0o700
@@ -212,7 +212,7 @@ def test_a_failed_row_takes_its_blob_along(session: Session, files: Path) -> Non
     scope = rows.Scope(owner=session.owner_id, session=session.pk)
     source = rows.Source(origin=Version.Origin.TOOL, run_id="a\0")  # PostgreSQL refuses it at the insert
     with pytest.raises(DataError):
-        rows.save(scope, "a.txt", io.BytesIO(b"x"), source)
+        saving.save(scope, "a.txt", io.BytesIO(b"x"), source)
     assert blobs_in(files) == []
     assert not Artifact.objects.of(session.owner_id).exists()
 
@@ -231,18 +231,17 @@ def test_a_write_that_breaks_off_leaves_no_half_blob(files: Path) -> None:
 
 def test_the_sweep_deletes_old_blobs_without_a_row_only(session: Session, files: Path) -> None:
     scope = rows.Scope(owner=session.owner_id, session=session.pk)
-    rows.save(scope, "a.txt", io.BytesIO(b"kept"), rows.Source(origin=Version.Origin.TOOL))
+    saving.save(scope, "a.txt", io.BytesIO(b"kept"), rows.Source(origin=Version.Origin.TOOL))
     version = Version.objects.of(session.owner_id).get()
-    text = blobs.write(io.BytesIO(b"kept text"))
-    rows.keep_text(scope, version.pk, text_blob=text.key)
+    assert version.text_blob
     old, young = blobs.write(io.BytesIO(b"orphan")), blobs.write(io.BytesIO(b"young"))
     long_ago = time.time() - 7200
-    for key in (version.blob, text.key, old.key):
+    for key in (version.blob, version.text_blob, old.key):
         os.utime(files / key, (long_ago, long_ago))
     deleted = sum(sweep_orphans(shelf=f"{shelf:02x}") for shelf in range(256))
     assert deleted == 1
     assert {path.name for path in blobs_in(files)} == {
-        key.rsplit("/", 1)[1] for key in (version.blob, text.key, young.key)
+        key.rsplit("/", 1)[1] for key in (version.blob, version.text_blob, young.key)
     }
     sweep_orphans()  # any shelf
 

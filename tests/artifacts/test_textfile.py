@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artifacts.textfile import NotTextFile, TextReader, TextWriter, cut_before, splits_here
+from artifacts.textfile import MOST_HEADINGS, MOST_TABLES, NotTextFile, TextReader, TextWriter, cut_before, splits_here
 
 TEXT = st.text(
     alphabet=st.sampled_from([*"ab \n.。中", "🙂", "\u0301", "\u200d", "👩", "🇩", "\U0001f3fd"]), max_size=400
@@ -64,3 +64,33 @@ def test_a_good_place_near_the_end_is_taken(end: str) -> None:
 def test_other_bytes_are_not_taken_for_a_text(data: bytes) -> None:
     with pytest.raises(NotTextFile):
         TextReader(io.BytesIO(data))
+
+
+def test_a_text_of_an_earlier_version_is_read() -> None:
+    index = b'{"chars":5,"marks":[[0,0,1]],"pages":[],"headings":[[0,"Title"]]}'
+    reader = TextReader(io.BytesIO(b"Words" + index + len(index).to_bytes(8, "big") + b"WBTEXT1\n"))
+    assert reader.exactly(0, 9) == "Words" and reader.index.headings == [(0, "Title", 1)]
+    assert (reader.heading_at(2), reader.sheet_at(2), reader.row_at(2)) == ("Title", "", 0)
+
+
+def test_what_was_written_but_not_counted_is_cut_off() -> None:
+    out = io.BytesIO()
+    writer = TextWriter(out)
+    writer.add("Words\n")
+    out.write(b"half a piece")  # as if the time had been up inside of `add`
+    writer.close()
+    assert TextReader(out).exactly(0, 99) == "Words\n"
+
+
+def test_headings_and_rows_beyond_the_bounds_stand_under_none() -> None:
+    out = io.BytesIO()
+    writer = TextWriter(out)
+    for n in range(MOST_TABLES + 5):
+        writer.heading(f"H{n}")
+        writer.rows(n + 1)
+        writer.add("x\n")
+    writer.close()
+    reader = TextReader(out)
+    last = reader.index.total_chars - 1
+    assert len(reader.index.headings) == MOST_HEADINGS and len(reader.index.tables) == MOST_TABLES
+    assert (reader.heading_at(last), reader.row_at(last), reader.heading_at(3), reader.row_at(3)) == ("", 0, "H1", 2)

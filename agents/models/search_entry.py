@@ -1,0 +1,130 @@
+"""Everything searchable: one table, one index over lexemes that begin with their owner (`123:paint`).
+
+agents/search.py asks; who owns a text (documents, events, memories) adds and drops its entries here, in the
+transaction that changes the text. Vectors have a table of their own: filling them in later changes no entry and no
+index over words, and the nearest are found in narrow rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import connection, models
+from pgvector.django import HalfVectorField
+
+from agents.models.owned import Owned
+
+TEXT_CHARS = 1_500  # longer texts are given as several entries
+BATCH = 500
+
+
+class Kind(models.TextChoices):
+    EVENT = "event"
+    MEMORY = "memory"
+    PASSAGE = "passage"
+
+
+class SearchEntry(Owned):
+    """One searchable text; the text itself stays where it is. Written by `add` alone.
+
+    ref: primary key of the row that holds the text, in the table `kind` names (a Passage for passages). offset: the
+    byte in that text where this entry begins. group_id: what neighbours share, an Artifact's or a Session's key;
+    position: order in the group.
+    """
+
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    ref = models.BigIntegerField()
+    offset = models.IntegerField(default=0)
+    fork = models.IntegerField(null=True, blank=True)
+    group_id = models.BigIntegerField()
+    position = models.IntegerField()
+    length = models.SmallIntegerField()  # lexemes
+    terms = SearchVectorField()
+    created = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # neighbours of a hit; how many there are; a group's entries
+            models.Index(fields=["owner", "kind", "group_id", "position"], name="search_place"),
+            models.Index(fields=["kind", "ref"], name="search_ref"),
+            GinIndex(fields=["terms"], name="search_terms", fastupdate=False),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.ref}"
+
+
+class Embedding(Owned):
+    """An entry's vector of length 1, made by one embedder. Written by background/embed.py alone.
+
+    model: agents.runtime.embedding.model_id. vector: null if that embedder cannot read the text. The database deletes
+    it with its entry; owner, kind and group are the entry's, so that the nearest are found without it.
+    """
+
+    entry = models.OneToOneField(SearchEntry, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    group_id = models.BigIntegerField()
+    model = models.IntegerField()
+    vector = HalfVectorField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            # the nearest in a scope
+            models.Index(fields=["owner", "kind", "model", "group_id"], name="embedding_scope"),
+        ]
+
+    def __str__(self) -> str:
+        return f"vector of entry {self.entry_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text to be found. marks: marker lexemes such as "@author", "#q" (a question), "#t" (holds a time word)."""
+
+    ref: int
+    position: int
+    text: str
+    created: datetime
+    offset: int = 0
+    fork: int | None = None
+    marks: tuple[str, ...] = ()
+
+
+_ADD = """
+insert into agents_searchentry (owner_id, kind, ref, "offset", fork, group_id, position, length, terms, created)
+select %(owner)s, %(kind)s, ref, "offset", fork, %(group)s, position, least(length(terms), 32767), terms, created
+from (select x.ref, x."offset", x.fork, x.position, x.created,
+             wb_index(%(owner)s, x.body, string_to_array(x.marks, ' ')) terms
+      from unnest(%(ref)s::bigint[], %(offset)s::int[], %(fork)s::int[], %(position)s::int[], %(body)s::text[],
+                  %(marks)s::text[], %(created)s::timestamptz[])
+           x(ref, "offset", fork, position, body, marks, created) offset 0) y
+"""
+
+
+def add(owner_id: int, kind: Kind, group_id: int, texts: Sequence[Text]) -> None:
+    """Make these texts of one group findable by word, in the caller's transaction. Embeddings come later, by a job."""
+    with connection.cursor() as cursor:
+        for start in range(0, len(texts), BATCH):
+            some = texts[start : start + BATCH]
+            cursor.execute(
+                _ADD,
+                {
+                    "owner": owner_id,
+                    "kind": kind.value,
+                    "group": group_id,
+                    "ref": [t.ref for t in some],
+                    "offset": [t.offset for t in some],
+                    "fork": [t.fork for t in some],
+                    "position": [t.position for t in some],
+                    "body": [t.text.replace("\0", "") for t in some],
+                    "marks": [" ".join(t.marks) for t in some],
+                    "created": [t.created for t in some],
+                },
+            )
+
+
+def drop(owner_id: int, kind: Kind, group_id: int) -> None:
+    """Make a group's texts of this kind unfindable, in the caller's transaction."""
+    SearchEntry.objects.of(owner_id).filter(kind=kind, group_id=group_id).delete()
