@@ -1,10 +1,12 @@
-"""Hints to an owner's open pages: "something about this conversation changed, look again".
+"""Hints to an owner's open pages: "something about this conversation or these documents changed, look again".
 
 A hint travels through the channel layer, which drops under load; nothing that must arrive is sent this way.
 """
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from typing import Any
 
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
@@ -14,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 1.0
 SIGNED_OUT = "signed_out"
+MOST_DOCUMENTS = 200  # in one hint
 
 
 def group(owner_id: int) -> str:
@@ -29,12 +32,25 @@ async def signed_out(owner_id: int) -> None:
 async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:
     """Tell the owner's open pages that a conversation changed; never fails, waits at most a second.
 
-    changed: run_started, run_ended, title, inbox, seen, deleted, restored.
+    changed: run_started, run_ended, title, inbox, seen, line, deleted, restored.
     """
+    await _hint(owner_id, {"thread_id": thread_id, "changed": changed})
+
+
+async def documents_changed(owner_id: int, artifact_ids: Sequence[str]) -> None:
+    """Tell the owner's open pages that documents came, went or changed; never fails, waits at most a second.
+
+    artifact_ids: public ids; those past MOST_DOCUMENTS are left out, and a page that shows them asks for its list.
+    """
+    if artifact_ids:
+        await _hint(owner_id, {"documents": list(artifact_ids[:MOST_DOCUMENTS])})
+
+
+async def _hint(owner_id: int, what: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
-    message = {"type": "workbench.hint", "owner_id": owner_id, "thread_id": thread_id, "changed": changed}
+    message = {"type": "workbench.hint", "owner_id": owner_id, **what}
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await layer.group_send(group(owner_id), message)

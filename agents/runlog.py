@@ -128,6 +128,7 @@ class RunLog:
         self._line: Any = self._redis.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis
         self._closed = False
         self._dirty: dict[str, Writer] = {}
+        self._news: list[bytes] = []
         self._flusher: asyncio.Task[None] | None = None
         self._failures = 0
         self._outages = 0
@@ -144,6 +145,10 @@ class RunLog:
         if self._flusher is None:
             self._quiet.clear()
             self._flusher = asyncio.get_running_loop().create_task(self._flush_until_clean(), name="runlog flush")
+
+    def announce(self, message: Mapping[str, str]) -> None:
+        """Tell all processes something with the next flush. Costs no round trip; lost if Valkey is away."""
+        self._news.append(told(message))
 
     async def drained(self, timeout_s: float) -> bool:
         """Wait until everything is written; False if that did not happen in time."""
@@ -198,10 +203,12 @@ class RunLog:
                 for writer in batch:
                     if writer.behind:
                         sent.append((writer, len(commands), self._add(commands, writer)))
-                replies = await self._exchange(commands)
+                news, self._news = self._news, []
+                replies = await self._exchange([*commands, *news])
         except UNAVAILABLE as error:
             if self._failures == 0:
                 logger.warning("the run log cannot be written: %s", type(error).__name__)
+            self._news.clear()
             for writer, _, _ in sent:
                 writer.uncertain = True
             return False
@@ -367,6 +374,13 @@ def packed(*words: bytes) -> bytes:
     https://redis.io/docs/latest/develop/reference/protocol-spec/
     """
     return b"*%d\r\n%b" % (len(words), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words]))
+
+
+def told(message: Mapping[str, str]) -> bytes:
+    """Return the command that tells all processes something."""
+    fields = [word.encode() for field in message.items() for word in field]
+    most = b"%d" % CONTROL_ENTRIES
+    return packed(b"XADD", CONTROL_KEY.encode(), b"MAXLEN", b"~", most, b"*", *fields)
 
 
 def parse(row: tuple[bytes, Mapping[bytes, bytes]]) -> Entry:

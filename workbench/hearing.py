@@ -21,13 +21,15 @@ REJOIN_S = 6 * 3600.0  # channel layers forget members of a group after a day
 RETRY_S = 5.0
 LEAVE_S = 1.0
 AGAIN_S = 0.5
+# Hints come in crowds; what comes within this time is one write per socket.
+GATHER_S = 0.05
 
 _channel_layer: Callable[[], Any] = get_channel_layer  # Channels has no types
 
 
 class Hearer(Protocol):
-    def hint(self, data: bytes) -> None:
-        """Take a control frame that may get lost. Never waits."""
+    def hint(self, *frames: bytes) -> None:
+        """Take control frames that may get lost. Never waits."""
         ...
 
     def doubt(self) -> None:
@@ -44,6 +46,7 @@ class Hearing:
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._children: tuple[asyncio.Task[None], ...] = ()
+        self._gathered: dict[int, list[bytes]] = {}
 
     def join(self, owner_id: int, hearer: Hearer) -> None:
         """Pass the owner's hints on to this socket from now on; the first of an owner may miss some at first."""
@@ -111,14 +114,24 @@ class Hearing:
             hint = await self._layer.receive(channel)
             if _stopping():
                 return
-            hearers = tuple(self._hearers.get(hint["owner_id"], ()))
-            if hint["changed"] == hints.SIGNED_OUT:
-                for hearer in hearers:
+            owner_id = hint["owner_id"]
+            if hint.get("changed") == hints.SIGNED_OUT:
+                for hearer in tuple(self._hearers.get(owner_id, ())):
                     hearer.doubt()
                 continue
-            data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
-            for hearer in hearers:
-                hearer.hint(data)
+            if "documents" in hint:
+                data = control.documents(ids=hint["documents"])
+            else:
+                data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
+            if not self._gathered:
+                asyncio.get_running_loop().call_later(GATHER_S, self._pass_on)
+            self._gathered.setdefault(owner_id, []).append(data)
+
+    def _pass_on(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        for owner_id, frames in gathered.items():
+            for hearer in tuple(self._hearers.get(owner_id, ())):
+                hearer.hint(*frames)
 
 
 def _stop(tasks: tuple[asyncio.Task[None], ...]) -> None:

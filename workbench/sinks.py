@@ -47,17 +47,17 @@ class SocketSink:
                 await self._write(self._late.popleft())
             await self._write(data)
 
-    def post(self, data: bytes) -> None:
-        """Send a control frame from where nothing may wait, before every frame that comes after it."""
-        if not self.try_send(data) and not self.closed:
-            self._late.append(data)
+    def post(self, *frames: bytes) -> None:
+        """Send control frames from where nothing may wait, before every frame that comes after them."""
+        if not self.try_send(*frames) and not self.closed:
+            self._late += frames
             if self._flusher is None or self._flusher.done():
                 self._flusher = asyncio.get_running_loop().create_task(self._flush())
 
-    def hint(self, data: bytes) -> None:
-        """Send a control frame that may get lost."""
+    def hint(self, *frames: bytes) -> None:
+        """Send control frames that may get lost."""
         if len(self._late) < LATE_FRAMES:
-            self.post(data)
+            self.post(*frames)
 
     def doubt(self) -> None:
         if self.on_doubt is not None and not self.closed:

@@ -23,7 +23,7 @@ from agents.runtime.session import (
     RunRequest,
     Session,
 )
-from agents.stores import events, pool, sql, state
+from agents.stores import events, histories, pool, sql, state
 from agents.stores.writer import Writer, current
 
 LEASE_S = 15.0
@@ -69,6 +69,8 @@ class _Found:
     run_key: int | None
     running: str | None
     steered: bool  # a steering message waits that an earlier run did not get to
+    last_id: str | None  # of the event at last_position
+    running_count: int  # of the owner, in all processes
 
     def session(self, owner_id: int, thread_id: str) -> Session:
         return Session(
@@ -96,7 +98,10 @@ def chain(forks: Sequence[Fork], head: int) -> list[tuple[int, int]]:
 
 
 class PgLedger:
-    """The books of one run. Implements agents.runtime.session.RunLedger; the writer does the work."""
+    """The books of one run. Implements agents.runtime.session.RunLedger; the writer does the work.
+
+    chain: session, fork and visible chain with which the run began; with its end the whole is kept for the next run.
+    """
 
     def __init__(
         self,
@@ -106,6 +111,7 @@ class PgLedger:
         opening_message_id: str = "",
         steered: bool = True,
         writer: Writer | None = None,
+        chain: tuple[histories.Key, Sequence[Stored]] | None = None,
     ) -> None:
         self.run_key = run_key
         self.epoch = epoch
@@ -113,11 +119,19 @@ class PgLedger:
         self._opening_message_id = opening_message_id
         self._seen: set[int] = set()
         self._inbox_waiting = steered
+        self._key = chain[0] if chain else None
+        self._chain = list(chain[1]) if chain else []
         _ledgers[run_key] = self
 
     async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
         """Store records in order; see RunLedger.append. Also raises RecordInvalid and, for a temp: key, ValueError."""
-        return await self._writer.append(run_key=self.run_key, epoch=self.epoch, records=records, end=end)
+        stored = await self._writer.append(run_key=self.run_key, epoch=self.epoch, records=records, end=end)
+        if self._key is not None:
+            # an id met again brings the event that is there already
+            self._chain += [event for event in stored if event.position > self._chain[-1].position]
+            if end is not None:
+                histories.current().keep(self._key, self._chain)
+        return stored
 
     async def model_called(self, call: ModelCall) -> None:
         """Store one model call, no later than the next append."""
@@ -161,7 +175,13 @@ class PgSessionStore:
 
     Three statements: what is there, its history, and all of the new run in one. The last one takes only a session that
     is as it was read; if it moved on meanwhile, everything is read and planned again.
+
+    runs_per_owner: at most so many may be running; past it a run is Rejected as rate_limited. Opening runs that race
+    do not see each other, so the caller opens one at a time per owner.
     """
+
+    def __init__(self, *, runs_per_owner: int | None = None) -> None:
+        self._runs_per_owner = runs_per_owner
 
     async def open_run(self, request: RunRequest, plan: Planner) -> OpenRun:
         """Create the run and store its first records in one transaction; see SessionStore.open_run."""
@@ -172,7 +192,9 @@ class PgSessionStore:
                 if opened := await self._recover(request, found, mine):
                     return opened
             _admit(request, found)
-            history = await _chain(found, found.head_fork)
+            if self._runs_per_owner is not None and found.running_count >= self._runs_per_owner:
+                raise too_many_runs()
+            history = await _known_chain(found)
             session = found.session(request.owner_id, request.thread_id)
             made = plan(Opening(session=session, history=history))
             mine.add(made.records[0].id)
@@ -282,14 +304,23 @@ class _Opening:
             epoch=1,
             history=self.history,
             records=records,
-            ledger=_ledger(run_key, request, found),
+            ledger=_ledger(run_key, request, found, ((session_id, self.fork), (*self.history, *records))),
             new_session=found.id is None,
         )
 
 
-def _ledger(run_key: int, request: RunRequest, found: _Found) -> PgLedger:
+def _ledger(
+    run_key: int,
+    request: RunRequest,
+    found: _Found,
+    chain: tuple[histories.Key, Sequence[Stored]] | None = None,
+) -> PgLedger:
     message_id = request.message.id if request.message is not None else ""
-    return PgLedger(run_key=run_key, epoch=1, opening_message_id=message_id, steered=found.steered)
+    return PgLedger(run_key=run_key, epoch=1, opening_message_id=message_id, steered=found.steered, chain=chain)
+
+
+def too_many_runs() -> Rejected:
+    return Rejected("rate_limited", "Too many runs at once. Wait until one has ended, or stop one.")
 
 
 def _admit(request: RunRequest, found: _Found) -> None:
@@ -306,18 +337,34 @@ async def _find(owner_id: int, thread_id: str, agent: str, run_id: str = "") -> 
     return _read_found(rows[0])
 
 
-async def _chain(found: _Found, head: int) -> tuple[Stored, ...]:
+async def _known_chain(found: _Found) -> tuple[Stored, ...]:
+    """Return the head's chain; of one that this process knows only what is new is read."""
+    if found.id is None:
+        return ()
+    known = histories.current().find((found.id, found.head_fork))
+    if known is None or known.position > found.last_position:
+        return await _chain(found, found.head_fork)
+    if (known.position, known.last_id) == (found.last_position, found.last_id):
+        return known.events
+    more = await _chain(found, found.head_fork, since=known.position)
+    if not more or (more[0].position, more[0].id) != (known.position, known.last_id):
+        return await _chain(found, found.head_fork)
+    return (*known.events, *more[1:])
+
+
+async def _chain(found: _Found, head: int, *, since: int = 0) -> tuple[Stored, ...]:
     if found.id is None:
         return ()
     parts = chain(found.forks, head)
-    rows = await pool.fetch(sql.CHAIN, ([fork for fork, _ in parts], [up_to for _, up_to in parts], found.id))
-    return tuple(events.load(row) for row in rows)
+    forks, up_to = [fork for fork, _ in parts], [last for _, last in parts]
+    return tuple(events.load(row) for row in await pool.fetch(sql.CHAIN, (forks, up_to, found.id, since)))
 
 
 def _read_found(row: Sequence[Any]) -> _Found:
-    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared, steered = (
+    values = [
         orjson.loads(value) if n in (3, 7, 10) and isinstance(value, str) else value for n, value in enumerate(row)
-    )
+    ]
+    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared = values[:11]
     return _Found(
         id=session_id,
         agent=agent,
@@ -330,7 +377,9 @@ def _read_found(row: Sequence[Any]) -> _Found:
         forks=tuple(Fork(number=n, parent=p, shared_position=s) for n, p, s in forks or ()),
         run_key=run_key,
         running=running,
-        steered=steered,
+        steered=values[11],
+        last_id=values[12],
+        running_count=values[13],
     )
 
 
@@ -372,7 +421,7 @@ async def warm_up() -> None:
     Raises StorageUnavailable.
     """
     await pool.fetch(sql.OPENING, (0, "", "", ""))
-    await pool.fetch(sql.CHAIN, ([0], [0], 0))
+    await pool.fetch(sql.CHAIN, ([0], [0], 0, 0))
 
 
 def _page(found: _Found, limit: int, before: int | None) -> tuple[Any, ...]:

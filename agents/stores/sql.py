@@ -140,16 +140,18 @@ SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coale
         WHERE (st.scope = 'app' AND st.owner_id IS NULL AND st.agent = coalesce(s.agent, ask.agent))
            OR (st.scope = 'user' AND st.owner_id = ask.owner_id AND st.agent = '')),
        EXISTS (SELECT FROM agents_inbox i
-               WHERE i.session_id = s.id AND i.consumed_at IS NULL AND i.kind = 'steer')
+               WHERE i.session_id = s.id AND i.consumed_at IS NULL AND i.kind = 'steer'),
+       (SELECT e.event_id FROM agents_event e WHERE e.session_id = s.id AND e.position = s.last_position),
+       (SELECT count(*) FROM agents_run r WHERE r.owner_id = ask.owner_id AND r.status = 'running')
 FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id) ask
 LEFT JOIN agents_session s ON s.owner_id = ask.owner_id AND s.thread_id = ask.thread_id
 """
 
-# The visible chain: one range of positions per fork. $1 forks, $2 up to which position each counts.
+# The visible chain from a position on: one range of positions per fork. $1 forks, $2 up to which each counts.
 CHAIN = f"""
 SELECT {_EVENT_COLUMNS}
 FROM unnest(%s::int[], %s::bigint[]) AS part(fork, up_to)
-JOIN agents_event e ON e.session_id = %s AND e.fork = part.fork AND e.position <= part.up_to
+JOIN agents_event e ON e.session_id = %s AND e.fork = part.fork AND e.position BETWEEN %s AND part.up_to
 JOIN agents_run r ON r.id = e.run_id AND r.session_id = e.session_id
 ORDER BY e.position
 """
