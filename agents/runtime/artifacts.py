@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agents.runtime.errors import ToolFailure
+
 SCHEME = "artifact://"
 SHARED = "user:"  # names that start so belong to the owner, not to one session
 NAME_CHARS = 255
@@ -46,13 +48,39 @@ class TextPage:
 class ArtifactMissing(LookupError):
     """There is no such artifact, or it belongs to somebody else."""
 
+    def __init__(self, message: str = "", code: ToolFailure = ToolFailure.FILE_NOT_FOUND) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 class ArtifactInvalid(ValueError):
     """The name or the content cannot be stored. The message is safe to show."""
 
+    def __init__(self, message: str, code: ToolFailure = ToolFailure.NAME_INVALID) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 class ArtifactUnreadable(ValueError):
-    """No text could be read from the artifact. The message says why and is safe to show."""
+    """No text could be read from the artifact. The message says why, in English for a model; the code for people."""
+
+    def __init__(self, message: str, code: ToolFailure) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ArtifactConflict(ValueError):
+    """A change was made to a version that is not the latest any more. Nothing was saved. newer: the one that is."""
+
+    code = ToolFailure.VERSION_CONFLICT
+
+    def __init__(self, base: int, newer: ArtifactRef) -> None:
+        super().__init__(f'"{newer.name}" was changed meanwhile: version {newer.version} is newer than {base}.')
+        self.newer = newer
+
+    @property
+    def latest(self) -> int:
+        return self.newer.version
 
 
 class ArtifactNotKept(OSError):
@@ -63,13 +91,20 @@ class ArtifactStore(Protocol):
     """Files of one owner, as seen from one session. Bound to both at construction; nothing here takes an owner."""
 
     async def save(
-        self, *, name: str, data: bytes, mime: str = "", origin: Mapping[str, Any] | None = None
+        self,
+        *,
+        name: str,
+        data: bytes,
+        mime: str = "",
+        origin: Mapping[str, Any] | None = None,
+        base: int | None = None,
     ) -> ArtifactRef:
         """Store data as the next version of `name` in this session and return its reference.
 
         name: "/"-separated clean relative name; "user:..." is shared by all sessions of the owner.
-        origin: {"tool_call_id", "run_id"}. Safe from several processes at once: versions never collide.
-        Raises ArtifactInvalid, ArtifactNotKept.
+        origin: {"tool_call_id", "run_id"}. base: the version that was changed; None = it replaces whatever is there.
+        Safe from several processes at once: versions never collide.
+        Raises ArtifactInvalid, ArtifactNotKept; with a base ArtifactMissing, ArtifactConflict.
         """
         ...
 

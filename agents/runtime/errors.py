@@ -20,8 +20,50 @@
         - ServerStopping      this process was told to stop; partial text is kept
     + RunFenced               another process closed this run; the owner stops without a word
 
-`code` is the wire code. The docstring of a class is its default message. Errors do not log.
+`code` is the wire code; a failed tool's is one of ToolFailure. The docstring of a class is its default message. Errors
+do not log.
 """
+
+from enum import StrEnum
+
+
+class ToolFailure(StrEnum):
+    """Why a call failed. The model reads the tool's own English; people read a sentence made of this code."""
+
+    TOOL_FAILED = "tool_failed"  # the tool's own words say more
+    TOOL_NOT_FOUND = "tool_not_found"
+    ARGUMENTS_INVALID = "arguments_invalid"
+    ARGUMENTS_CUT = "arguments_cut"
+    UNEXPECTED = "unexpected"
+    TIMEOUT = "timeout"
+    DENIED = "denied"
+    APPROVAL_REQUIRED = "approval_required"
+    CANCELLED = "cancelled"
+    LOST = "lost"  # the server stopped
+    RUN_ENDED = "run_ended"  # the run failed before it was done
+    FILE_NOT_FOUND = "file_not_found"
+    VERSION_NOT_FOUND = "version_not_found"
+    FILE_UNAVAILABLE = "file_unavailable"  # the row is there, the bytes are gone or changed
+    FILE_NOT_READ = "file_not_read"  # not the file's fault; another try may do
+    FILE_ENCRYPTED = "file_encrypted"
+    FILE_BROKEN = "file_broken"
+    FILE_SCANNED = "file_scanned"  # its pages are pictures
+    FILE_PICTURE = "file_picture"  # nothing is wrong with it
+    FILE_EMPTY = "file_empty"
+    FILE_TOO_LARGE = "file_too_large"  # unpacks to too much
+    FILE_TOO_SLOW = "file_too_slow"
+    FILE_UNSUPPORTED = "file_unsupported"
+    PLACE_INVALID = "place_invalid"
+    PLACE_NOT_FOUND = "place_not_found"
+    NAME_INVALID = "name_invalid"
+    NAME_NOT_TEXT = "name_not_text"
+    CONTENT_TOO_LARGE = "content_too_large"
+    FILE_NOT_KEPT = "file_not_kept"
+    CONVERSATION_GONE = "conversation_gone"
+    VERSION_CONFLICT = "version_conflict"  # somebody saved a newer version meanwhile
+    EDIT_NOT_FOUND = "edit_not_found"  # what is to be replaced is not there, or stands there more than once
+    DOCUMENT_NOT_FOUND = "document_not_found"  # not in what the person chose to answer from
+    DOCUMENT_UNREAD = "document_unread"  # has no text, or not yet
 
 
 class AgentError(Exception):
@@ -50,13 +92,17 @@ class Rejected(AgentError):
 class ToolFailed(AgentError):
     """The tool failed."""
 
-    code = "tool_failed"
+    code: ToolFailure = ToolFailure.TOOL_FAILED
+
+    def __init__(self, message: str = "", code: ToolFailure | None = None) -> None:
+        self.code = code or type(self).code
+        super().__init__(message)
 
 
 class ToolTimeout(ToolFailed):
     """The tool did not answer in time."""
 
-    code = "timeout"
+    code = ToolFailure.TIMEOUT
 
 
 class RunError(AgentError):

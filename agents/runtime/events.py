@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from agents.runtime.artifacts import ArtifactRef
+from agents.runtime.errors import ToolFailure
+from agents.runtime.knowledge import Citation, Cited
 from agents.runtime.model import NO_USAGE, FinishReason, Part, ToolCall, Usage
 
 
@@ -40,23 +42,29 @@ class RunStarted:
     """A run began. `model` is the configured name that answers; parent_run_id as the client gave it.
 
     action: "" for send, else edit, retry or continue (session.Action). A continue shows the model an instruction here.
+    sources: what the run may answer from, as in UserMessage.
     """
 
     agent: str
     model: str
     parent_run_id: str = ""
     action: str = ""
+    sources: tuple[str, ...] | None = None
     type: Literal["run_started"] = "run_started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What a person said. `context` is what they had open: (description, value) pairs, data, at most 16 KB."""
+    """What a person said. `context` is what they had open: (description, value) pairs, data, at most 16 KB.
+
+    sources: artifact ids of the documents to answer from; None = all of the person's, () = none.
+    """
 
     id: str
     parts: tuple[Part, ...]
     kind: UserMessageKind = UserMessageKind.TURN
     context: tuple[tuple[str, str], ...] = ()
+    sources: tuple[str, ...] | None = None
     type: Literal["user_message"] = "user_message"
 
 
@@ -67,6 +75,8 @@ class AssistantMessage:
     response_id: one model call. A call whose text goes on after a tool call gives several segments with the ids
     `response_id`, `response_id:2`, ...; assembly joins them again for the provider.
     finish_reason CANCELLED, ERROR or LENGTH marks a text that stopped early. reasoning_ms: for display.
+    citations: those the text links to (knowledge.py), in order of first use. citations_dropped: markers of no known
+    citation, which were taken out. not_in_documents: the model said that the documents do not answer.
     """
 
     id: str
@@ -77,6 +87,9 @@ class AssistantMessage:
     finish_reason: FinishReason = FinishReason.STOP
     reasoning_ms: int = 0
     seeded: bool = False
+    citations: tuple[Cited, ...] = ()
+    citations_dropped: int = 0
+    not_in_documents: bool = False
     type: Literal["assistant_message"] = "assistant_message"
 
 
@@ -85,7 +98,8 @@ class ToolReturned:
     """The one result of one call.
 
     id: unique per result. content: what the model reads (guarded: at most the entry limit, with head, tail and
-    reference if the whole went into `artifact`). data: the structure for the page, never for the model.
+    reference if the whole went into `artifact`). data: the structure for the page, never for the model. code: why it
+    failed where the status does not say it all; see `failure`. citations: what the content names as `[[c:ID]]`.
     """
 
     id: str
@@ -101,7 +115,16 @@ class ToolReturned:
     sha256: str = ""
     elapsed_ms: int = 0
     external: bool = False
+    code: str = ""
+    citations: tuple[Citation, ...] = ()
     type: Literal["tool_returned"] = "tool_returned"
+
+    @property
+    def failure(self) -> str:
+        """Return why the call failed, as an errors.ToolFailure ("" = it did not), also for a client's own results."""
+        if self.status is ToolStatus.OK:
+            return ""
+        return self.code or (ToolFailure.TOOL_FAILED if self.status is ToolStatus.ERROR else self.status.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +201,14 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class CitationShown:
+    """The message's text is about to link to this citation for the first time."""
+
+    message_id: str
+    cited: Cited
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The model is busy; the provider asks again in delay_s seconds."""
 
@@ -185,7 +216,7 @@ class Waiting:
     reason: str
 
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta | ToolStarted | ToolProgress | Waiting
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | ToolStarted | ToolProgress | CitationShown | Waiting
 Event = Record | Delta
 
 

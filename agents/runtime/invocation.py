@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
 from agents.runtime.events import AssistantMessage, Event, Stored
+from agents.runtime.knowledge import NO_KNOWLEDGE, Knowledge
 from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSpec, Usage
 from agents.runtime.session import Action, CancelToken, RunLedger, Session
 from agents.runtime.tools import PermissionPolicy, ToolResult
@@ -49,6 +50,7 @@ class Services:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
     monotonic: Callable[[], float]
+    knowledge: Knowledge = NO_KNOWLEDGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ gets its own form back when the history is assembled.
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 ID_CHARS: Final = 6
 NOT_FOUND_ID: Final = "none"  # `[[c:none]]`: the model says that the documents do not answer
@@ -106,15 +106,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A stretch of a document: its passages in order, whole. next_at: where to read on, "" = the end.
-
-    anchor: where the stretch is, in words ("page 3", "lines 1-40").
-    """
+    """A stretch of a document: its passages in order, whole. next_at: where to read on, "" = the end."""
 
     document: Document
     version: int
     passages: tuple[Hit, ...]
-    anchor: str
     next_at: str
 
 
@@ -173,3 +169,50 @@ def citation_id(artifact_id: str, version: int, start: int, end: int) -> str:
     """Return the id of a passage: the same for the same passage for ever, ID_CHARS of a-z and 2-7."""
     digest = hashlib.sha256(f"{artifact_id}@{version}:{start}-{end}".encode()).digest()
     return base64.b32encode(digest)[:ID_CHARS].decode().lower()
+
+
+def place_to_json(place: Place) -> dict[str, Any]:
+    """Return a place as tables and frames hold it: the fields that say something."""
+    values = {name: getattr(place, name) for name in Place.__slots__}
+    said = {name: value for name, value in values.items() if value not in (0, "", (), (0, 0))}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+
+
+def place_from_json(found: Mapping[str, Any]) -> Place:
+    """Return the place that `place_to_json` made this of; unknown fields are left out."""
+    known = {name: value for name, value in found.items() if name in Place.__slots__}
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+    return Place(**fields)
+
+
+def place_words(place: Place) -> str:
+    """Return where a passage stands, in English, for a model and for files: "page 3, Results > Costs"; "" = nowhere."""
+    where = []
+    if place.page:
+        where.append(f"page {place.page}")
+    if place.sheet:
+        where.append(f"sheet {place.sheet}")
+    if place.rows[0]:
+        where.append(_span("row", place.rows))
+    elif place.lines[0] and not place.page:
+        where.append(_span("line", place.lines))
+    if place.heading:
+        where.append(" > ".join(place.heading))
+    return ", ".join(where)
+
+
+def stretch_words(first: Place, last: Place) -> str:
+    """Return where a stretch from one passage to another is, in English, without headings: "pages 3-4"."""
+    if first.page:
+        return _span("page", (first.page, last.page))
+    if first.sheet != last.sheet:
+        return f"sheet {first.sheet} to sheet {last.sheet}"
+    if first.rows[0]:
+        rows = _span("row", (first.rows[0], last.rows[1]))
+        return f"sheet {first.sheet}, {rows}" if first.sheet else rows
+    return _span("line", (first.lines[0], last.lines[1])) if first.lines[0] else ""
+
+
+def _span(unit: str, ends: tuple[int, int]) -> str:
+    first, last = ends
+    return f"{unit} {first}" if last <= first else f"{unit}s {first}-{last}"

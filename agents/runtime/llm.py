@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from agents.runtime import hooks as chains
 from agents.runtime.context.assemble import FINISH, Assembled, Frame, View, assemble
+from agents.runtime.context.citing import known, settled
 from agents.runtime.errors import EmptyAnswer, LimitExceeded, RunError
 from agents.runtime.events import AssistantMessage, Event, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
@@ -132,6 +133,9 @@ class _Step:
 
     async def _act(self, turn: ModelTurn, last: bool) -> AsyncGenerator[Event, None]:
         segments = await chains.after_model(self.hooks, self.invocation, turn.segments)
+        if segments is not turn.segments:
+            citable = known(self.invocation.history, self.invocation.run_id)
+            segments = tuple(settled(segment, citable) for segment in segments)
         calls = [self._prepared(call, turn, last) for call in calls_of(segments)]
         segments = with_calls(segments, {prepared.call.id: prepared.call for prepared in calls})
         if not segments and not _spoke(self.invocation):
@@ -207,4 +211,5 @@ def _spoke(invocation: Invocation) -> bool:
 
 def _spoken(invocation: Invocation, text: str) -> AssistantMessage:
     message_id = invocation.services.new_id()
-    return AssistantMessage(id=message_id, response_id=message_id, text=text)
+    message = AssistantMessage(id=message_id, response_id=message_id, text=text)
+    return settled(message, known(invocation.history, invocation.run_id))

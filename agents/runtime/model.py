@@ -62,7 +62,8 @@ class ToolCall:
 class Message:
     """One message of a ModelRequest, in the provider-neutral form.
 
-    role TOOL needs tool_call_id. Only ASSISTANT has tool_calls and reasoning.
+    role TOOL needs tool_call_id. Only ASSISTANT has tool_calls and reasoning. failure: why a TOOL message's call
+    failed (errors.ToolFailure), for models that go by rules; it is not sent, the text says it too.
     """
 
     role: Role
@@ -71,6 +72,7 @@ class Message:
     tool_call_id: str = ""
     name: str = ""
     reasoning: str = ""
+    failure: str = ""
 
     @property
     def text(self) -> str:

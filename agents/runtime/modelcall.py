@@ -7,10 +7,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agents.runtime.context.assemble import Assembled, request_sha256
+from agents.runtime.context.citing import Citing, Known, cited_message, known
 from agents.runtime.errors import ModelRefused, RunError
-from agents.runtime.events import AssistantMessage, Event, ReasoningDelta, TextDelta, ToolCallDelta, Waiting
+from agents.runtime.events import (
+    AssistantMessage,
+    CitationShown,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Waiting,
+)
 from agents.runtime.interrupt import Interrupt, Interrupted
 from agents.runtime.invocation import Invocation
+from agents.runtime.knowledge import Cited
 from agents.runtime.model import (
     NO_USAGE,
     FinishChunk,
@@ -33,16 +43,25 @@ logger = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Segment:
     id: str
+    citing: Citing
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     call_ids: list[str] = field(default_factory=list)
 
 
 class Answering:
-    """Collects one answer. A text or a thought after a tool call, or a thought after a text, begins a new segment."""
+    """Collects one answer. A text or a thought after a tool call, or a thought after a text, begins a new segment.
+
+    citable: what its texts may cite. Text may be held back until it is known not to be a citation's marker.
+    """
 
     def __init__(
-        self, response_id: str, new_id: Callable[[], str], clock: Callable[[], float], taken: Collection[str]
+        self,
+        response_id: str,
+        new_id: Callable[[], str],
+        clock: Callable[[], float],
+        taken: Collection[str],
+        citable: Known,
     ) -> None:
         self.response_id = response_id
         self.finish = FinishReason.STOP
@@ -50,54 +69,81 @@ class Answering:
         self.first_at: float | None = None
         self._clock = clock
         self._calls = CallAssembler(new_id, taken)
-        self._segments = [_Segment(response_id)]
+        self._citable = citable
+        self._segments = [_Segment(response_id, Citing(citable))]
         self._segment_of: dict[str, _Segment] = {}
         self._thinking_since: float | None = None
         self._reasoning_ms = 0
 
-    def text(self, text: str) -> TextDelta:
+    def take(self, chunk: TextChunk | ReasoningChunk | ToolCallChunk) -> list[Event]:
+        if isinstance(chunk, ToolCallChunk):
+            return self.tool_call(chunk)
+        if not chunk.text:
+            return []
+        return self.text(chunk.text) if isinstance(chunk, TextChunk) else self.reasoning(chunk.text)
+
+    def text(self, text: str) -> list[Event]:
         segment = self._segments[-1]
         if self._thinking_since is not None:
             self._thought()
         if segment.call_ids:
             segment = self._next_segment()
-        segment.text.append(text)
-        return TextDelta(segment.id, text)
+        return self._shown(segment, segment.citing.feed(text))
 
-    def reasoning(self, text: str) -> ReasoningDelta:
+    def reasoning(self, text: str) -> list[Event]:
         segment = self._segments[-1]
+        out = self._rest()
         if segment.call_ids or segment.text:
             segment = self._next_segment()
         if self._thinking_since is None:
             self._thinking_since = self._clock()
         segment.reasoning.append(text)
-        return ReasoningDelta(segment.id, text)
+        return [*out, ReasoningDelta(segment.id, text)]
 
-    def tool_call(self, chunk: ToolCallChunk) -> list[ToolCallDelta]:
-        return [self._placed(delta) for delta in self._calls.feed(chunk)]
+    def tool_call(self, chunk: ToolCallChunk) -> list[Event]:
+        deltas = self._calls.feed(chunk)
+        return [*self._rest(), *(self._placed(delta) for delta in deltas)] if deltas else []
 
-    def end(self) -> list[ToolCallDelta]:
-        """Announce the calls whose id never came."""
+    def end(self) -> list[Event]:
+        """Give out what was held back, and announce the calls whose id never came."""
         if self._thinking_since is not None:
             self._thought()
-        return [self._placed(delta) for delta in self._calls.finish()]
+        return [*self._rest(), *(self._placed(delta) for delta in self._calls.finish())]
 
     def segments(self, finish: FinishReason) -> tuple[AssistantMessage, ...]:
         """Return what there is, complete or not; () if there is nothing. The last one carries the finish reason."""
         by_id = {call.id: call for call in self._calls.calls()}
-        filled = [s for s in self._segments if s.text or s.reasoning or s.call_ids]
+        filled = [s for s in self._segments if s.text or s.reasoning or s.call_ids or s.citing.not_found]
         return tuple(
-            AssistantMessage(
-                id=segment.id,
-                response_id=self.response_id,
-                text="".join(segment.text),
-                reasoning="".join(segment.reasoning),
-                tool_calls=tuple(by_id[call_id] for call_id in segment.call_ids),
-                finish_reason=finish if segment is filled[-1] else FinishReason.TOOL_CALLS,
-                reasoning_ms=self._reasoning_ms if segment.reasoning else 0,
+            cited_message(
+                AssistantMessage(
+                    id=segment.id,
+                    response_id=self.response_id,
+                    reasoning="".join(segment.reasoning),
+                    tool_calls=tuple(by_id[call_id] for call_id in segment.call_ids),
+                    finish_reason=finish if segment is filled[-1] else FinishReason.TOOL_CALLS,
+                    reasoning_ms=self._reasoning_ms if segment.reasoning else 0,
+                ),
+                "".join(segment.text),
+                segment.citing,
             )
             for segment in filled
         )
+
+    def _shown(self, segment: _Segment, pieces: list[str | Cited]) -> list[Event]:
+        out: list[Event] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                segment.text.append(piece)
+                out.append(TextDelta(segment.id, piece))
+            else:
+                out.append(CitationShown(segment.id, piece))
+        return out
+
+    def _rest(self) -> list[Event]:
+        """Return what the text so far held back: it is over."""
+        segment = self._segments[-1]
+        return self._shown(segment, segment.citing.end())
 
     def _placed(self, delta: CallDelta) -> ToolCallDelta:
         segment = self._segment_of.get(delta.call_id)
@@ -109,7 +155,8 @@ class Answering:
         return ToolCallDelta(segment.id, delta.call_id, delta.name, delta.arguments)
 
     def _next_segment(self) -> _Segment:
-        self._segments.append(_Segment(f"{self.response_id}:{len(self._segments) + 1}"))
+        name = f"{self.response_id}:{len(self._segments) + 1}"
+        self._segments.append(_Segment(name, Citing(self._citable)))
         return self._segments[-1]
 
     def _thought(self) -> None:
@@ -130,7 +177,8 @@ class ModelTurn:
         self._invocation = invocation
         self._assembled = assembled
         self._request = request
-        self._answer = Answering(services.new_id(), services.new_id, services.monotonic, taken)
+        citable = known(invocation.history, invocation.run_id)
+        self._answer = Answering(services.new_id(), services.new_id, services.monotonic, taken, citable)
         self.segments: tuple[AssistantMessage, ...] = ()
         self.finish = FinishReason.STOP
 
@@ -182,15 +230,9 @@ class ModelTurn:
                     if answer.first_at is None and isinstance(chunk, TextChunk | ReasoningChunk | ToolCallChunk):
                         answer.first_at = clock()
                     match chunk:
-                        case TextChunk(text=text):
-                            if text:
-                                yield answer.text(text)
-                        case ReasoningChunk(text=text):
-                            if text:
-                                yield answer.reasoning(text)
-                        case ToolCallChunk():
-                            for delta in answer.tool_call(chunk):
-                                yield delta
+                        case TextChunk() | ReasoningChunk() | ToolCallChunk():
+                            for event in answer.take(chunk):
+                                yield event
                         case RetryChunk():
                             yield Waiting(chunk.delay_s, chunk.reason)
                         case UsageChunk():

@@ -86,16 +86,18 @@ def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: S
     """
     history = opening.history
     request, fork_after = _where(request, history)
+    sources = _sources(request, history)
     if fork_after is not None:
         history = tuple(s for s in history if s.position <= fork_after)
-    started = replace(started, action="" if request.action is Action.SEND else request.action.value)
+    action = "" if request.action is Action.SEND else request.action.value
+    started = replace(started, action=action, sources=sources)
     records: list[Record] = [started, *_answers(request, history, stamp)]
     if not opening.history:
         records += _seeds(request)
     if changed := _state_change(request, opening.session.state):
         records.append(StateChanged(delta=changed))
     if request.message is not None:
-        records.append(_message(request.message, history, stamp))
+        records.append(_message(replace(request.message, sources=sources), history, stamp))
     return Plan(records=tuple(stamp(record) for record in records), fork_after=fork_after)
 
 
@@ -118,6 +120,21 @@ def _where(request: RunRequest, history: Sequence[Stored]) -> tuple[RunRequest, 
         case Action.CONTINUE:
             _check_stopped_early(history, request.message_id)
             return request, None
+
+
+def _sources(request: RunRequest, history: Sequence[Stored]) -> tuple[str, ...] | None:
+    """Return what the run may answer from: what the request says, else what the run it goes back to or on with had."""
+    if request.sources_given:
+        return request.sources
+    if request.action is Action.SEND and request.message is not None:
+        return request.message.sources
+    until = None
+    if request.action in (Action.EDIT, Action.RETRY) and request.message_id:
+        until = _find(history, request.message_id)
+    for stored in reversed(history):
+        if isinstance(stored.record, RunStarted) and (until is None or stored.position < until.position):
+            return stored.record.sources
+    return None
 
 
 def _find(history: Sequence[Stored], message_id: str) -> Stored | None:

@@ -26,6 +26,7 @@ from agents.runtime.errors import (
     RunTimeout,
     ServerStopping,
     StorageUnavailable,
+    ToolFailure,
 )
 from agents.runtime.events import (
     AssistantMessage,
@@ -414,6 +415,7 @@ class Runner:
             name=call.name,
             content=f"{'cancelled' if status is ToolStatus.CANCELLED else 'not executed'}: {reason}",
             status=status,
+            code="" if status is ToolStatus.CANCELLED else ToolFailure.RUN_ENDED,
         )
 
     def _log_end(self, going: _Going, end: RunEnd) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from agents.runtime.events import AssistantMessage, Stamped, Stored, ToolReturned, UserMessage
+from agents.runtime.events import AssistantMessage, RunStarted, Stamped, Stored, ToolReturned, UserMessage
 from agents.runtime.model import NO_USAGE, ToolSpec, Usage
 
 SEPARATOR = "/"
@@ -44,6 +44,8 @@ class RunRequest:
     the door has looked it up for this owner.
     seed: history the caller brought, used only if the session is empty. external_tools: declared for this run only.
     tool_results: answers to external calls, in the client's order. model: "" = the agent's default.
+    sources: what the run may answer from, as in UserMessage, if sources_given; else the message's own, or those of the
+    run it goes back to or on with.
     render_html: the page asks for rendered blocks. origin: page, api, shell; for the log.
     """
 
@@ -61,6 +63,8 @@ class RunRequest:
     external_tools: tuple[ToolSpec, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     parent_run_id: str = ""
+    sources: tuple[str, ...] | None = None
+    sources_given: bool = False
     render_html: bool = False
     origin: str = "api"
 
@@ -192,6 +196,12 @@ class OpenRun:
     ledger: RunLedger
     new_session: bool = False
 
+    @property
+    def sources(self) -> tuple[str, ...] | None:
+        """Return the documents this run may use. None = all of the person's."""
+        started = self.records[0].record
+        return started.sources if isinstance(started, RunStarted) else None
+
 
 class SessionStore(Protocol):
     """Where runs begin. Everything is filtered by the request's owner."""
@@ -214,13 +224,14 @@ class CancelReason(StrEnum):
 
 
 class CancelToken:
-    """Tells a run to stop. Set once; the first reason stays. Belongs to one event loop."""
+    """Tells a run to stop, or one of its tool calls. Set once; the first reason stays. Belongs to one event loop."""
 
-    __slots__ = ("_event", "_listeners", "reason")
+    __slots__ = ("_call_listeners", "_event", "_listeners", "reason")
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
+        self._call_listeners: list[Callable[[str], bool]] = []
         self.reason: CancelReason | None = None
 
     @property
@@ -236,6 +247,18 @@ class CancelToken:
         for listener in tuple(self._listeners):
             listener()
         return True
+
+    def cancel_call(self, call_id: str) -> bool:
+        """Stop one tool call, and return whether there was one to stop; the run goes on."""
+        return any([listener(call_id) for listener in tuple(self._call_listeners)])
+
+    def listen_calls(self, listener: Callable[[str], bool]) -> Callable[[], None]:
+        """Call `listener` with each call to stop, and return how to stop listening.
+
+        It returns whether the call was its own. It must not wait or raise.
+        """
+        self._call_listeners.append(listener)
+        return lambda: self._call_listeners.remove(listener)
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` once when the token is set, inside `cancel`, and return how to stop listening.

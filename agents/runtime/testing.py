@@ -17,17 +17,18 @@ from typing import Any
 
 from agents.runtime.artifacts import (
     SHARED,
-    ArtifactInvalid,
+    ArtifactConflict,
     ArtifactMissing,
     ArtifactRef,
     ArtifactUnreadable,
     TextPage,
     clean_name,
 )
-from agents.runtime.errors import Rejected, RunFenced, StorageUnavailable
+from agents.runtime.errors import Rejected, RunFenced, StorageUnavailable, ToolFailure
 from agents.runtime.events import Emitted, Stamped, StateChanged, Stored, UserMessage, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Agent, Hooks, Limits, Services
 from agents.runtime.llm import LLMAgent
+from agents.runtime.memoryknowledge import MemoryKnowledge
 from agents.runtime.model import (
     Chunk,
     FinishChunk,
@@ -440,10 +441,18 @@ class MemoryArtifactStore:
         return self._shared if name.startswith(SHARED) else self._own
 
     async def save(
-        self, *, name: str, data: bytes, mime: str = "", origin: Mapping[str, Any] | None = None
+        self,
+        *,
+        name: str,
+        data: bytes,
+        mime: str = "",
+        origin: Mapping[str, Any] | None = None,
+        base: int | None = None,
     ) -> ArtifactRef:
         name = clean_name(name)
         shelf = self._shelf(name)
+        if base is not None and (latest := await self.find(name)).version != base:
+            raise ArtifactConflict(base, latest)
         versions = shelf.versions.setdefault(name, [])
         number = shelf.numbers[name] = shelf.numbers.get(name, 0) + 1
         ref = ArtifactRef(
@@ -475,9 +484,9 @@ class MemoryArtifactStore:
         try:
             whole = (await self.load(ref)).decode()
         except UnicodeDecodeError as error:
-            raise ArtifactUnreadable(f"{ref.name} is not text.") from error
+            raise ArtifactUnreadable(f"{ref.name} is not text.", ToolFailure.FILE_UNSUPPORTED) from error
         if cursor and not cursor.isdecimal():
-            raise ArtifactInvalid(f"There is no place {cursor!r} in {ref.name}.")
+            raise ArtifactUnreadable(f"There is no place {cursor!r} in {ref.name}.", ToolFailure.PLACE_INVALID)
         start = int(cursor or 0)
         end = min(len(whole), start + max_chars)
         return TextPage(
@@ -515,12 +524,16 @@ def memory_runner(
     limits: Limits = LIMITS,
     **more: Any,
 ) -> Runner:
-    """Return a Runner over in-memory stores with one agent, "assistant". more: clock, ids, hooks, permission."""
+    """Return a Runner over in-memory stores with one agent, "assistant".
+
+    more: clock, ids, hooks, permission, knowledge (a MemoryKnowledge, narrowed to what each run may use).
+    """
     clock: Clock = more.pop("clock", None) or Clock()
     sessions = store or MemorySessionStore()
     ids: Ids = more.pop("ids", None) or sessions.ids
     hooks: Hooks = more.pop("hooks", NO_HOOKS)
     permission: PermissionPolicy | None = more.pop("permission", None)
+    knowledge: MemoryKnowledge = more.pop("knowledge", None) or MemoryKnowledge()
     if more:
         raise TypeError(f"unknown: {sorted(more)}")
     files = artifacts or MemoryArtifactStore()
@@ -534,6 +547,7 @@ def memory_runner(
             now=clock.now,
             new_id=ids,
             monotonic=clock.monotonic,
+            knowledge=knowledge.narrowed(opened.sources),
         )
 
     return Runner(

@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.runtime import hooks as chains
+from agents.runtime.context.citing import known_citations
 from agents.runtime.context.guard import guard
-from agents.runtime.errors import RunError, ToolFailed, ToolTimeout
+from agents.runtime.errors import RunError, ToolFailed, ToolFailure
 from agents.runtime.events import Event, StateChanged, ToolProgress, ToolReturned, ToolStarted, ToolStatus
 from agents.runtime.interrupt import Interrupt, Interrupted
 from agents.runtime.invocation import Hooks, Invocation
@@ -61,20 +62,24 @@ class ToolRound:
     _running: dict[int, _Running] = field(default_factory=dict)
     _done: dict[int, _Done] = field(default_factory=dict)
     _out: int = 0  # calls before this one have their result out
+    _calls: Sequence[Prepared] = ()
 
     async def run(self, calls: Sequence[Prepared]) -> AsyncGenerator[Event, None]:
         """Yield ToolStarted and ToolProgress as they come, a ToolReturned per call in call order, then StateChanged.
 
         When the run is told to stop, running calls are cancelled and every call without a result gets a cancelled one.
+        A single call can be stopped too; then the round goes on without it.
         Raises RunError from a tool, after its siblings were stopped, and what a hook raises.
         """
+        self._calls = calls
         self.pending = tuple(p.call.id for p in calls if p.external)
+        unlisten = self.invocation.cancel.listen_calls(self._stop_call)
         for index, prepared in enumerate(calls):
             if prepared.problem:
-                self._done[index] = _Done(_failed(f"Error: {prepared.problem}"))
+                self._done[index] = _Done(_failed(prepared.problem, prepared.code))
         failure: RunError | None = None
         try:
-            async with aclosing(self._working(calls)) as events:
+            async with aclosing(self._working()) as events:
                 async for event in events:
                     yield event
         except Interrupted:
@@ -82,6 +87,7 @@ class ToolRound:
         except RunError as error:
             failure = error
         finally:
+            unlisten()
             await self._stop_all()
         for index in range(self._out, len(calls)):
             done = self._done.get(index) or (None if failure else _CANCELLED)
@@ -92,8 +98,9 @@ class ToolRound:
         if changed := self._state(calls):
             yield StateChanged(delta=changed)
 
-    async def _working(self, calls: Sequence[Prepared]) -> AsyncGenerator[Event, None]:
+    async def _working(self) -> AsyncGenerator[Event, None]:
         """Yield until every call has its result out, or something ends the round early."""
+        calls = self._calls
         with Interrupt(self.invocation.cancel) as interrupt:
             while True:
                 while self._out < len(calls) and (calls[self._out].external or self._out in self._done):
@@ -103,17 +110,17 @@ class ToolRound:
                         yield await self._returned(calls[index], self._done[index])
                 if self._out == len(calls):
                     return
-                self._start(calls)
+                self._start()
                 item = await interrupt.wait(self._queue.get())
                 if isinstance(item, int):
                     self._finish(item)
-                elif not self._late(item, calls):
+                elif not self._late(item):
                     yield item
 
-    def _start(self, calls: Sequence[Prepared]) -> None:
+    def _start(self) -> None:
         """Start what may run now, in call order. A call that is not safe beside others is alone, and nobody passes."""
         limit = max(1, self.invocation.limits.parallel_tools)
-        for index, prepared in enumerate(calls):
+        for index, prepared in enumerate(self._calls):
             if index in self._done or index in self._running or prepared.tool is None:
                 continue
             traits = prepared.tool.traits
@@ -128,17 +135,30 @@ class ToolRound:
             began = self.invocation.services.monotonic()
             self._running[index] = _Running(prepared=prepared, task=task, began=began)
 
-    def _late(self, item: Event, calls: Sequence[Prepared]) -> bool:
+    def _late(self, item: Event) -> bool:
         """Return whether this is progress of a call whose result is out: a tool may leave something running."""
-        return isinstance(item, ToolProgress) and any(calls[n].call.id == item.call_id for n in self._done)
+        return isinstance(item, ToolProgress) and any(self._calls[n].call.id == item.call_id for n in self._done)
 
     def _ended(self, index: int, _: "asyncio.Task[ToolResult]") -> None:
         self._queue.put_nowait(index)
 
     def _finish(self, index: int) -> None:
-        running = self._running.pop(index)
+        running = self._running.pop(index, None)
+        if running is None:  # stopped before it began
+            return
         elapsed_ms = round((self.invocation.services.monotonic() - running.began) * 1000)
-        self._done[index] = _Done(running.task.result(), elapsed_ms)
+        self._done[index] = _Done(_STOPPED if running.task.cancelled() else running.task.result(), elapsed_ms)
+
+    def _stop_call(self, call_id: str) -> bool:
+        """Stop one call that runs or waits for its turn; False: it is not ours, or has its result."""
+        for index, prepared in enumerate(self._calls):
+            if prepared.call.id == call_id and not prepared.external and index not in self._done:
+                if index in self._running:
+                    return self._running[index].task.cancel()
+                self._done[index] = _Done(_STOPPED)
+                self._queue.put_nowait(index)
+                return True
+        return False
 
     async def _stop_all(self) -> None:
         running, self._running = self._running, {}
@@ -164,24 +184,21 @@ class ToolRound:
         for number in range(1, tries + 1):
             task = asyncio.create_task(self._permitted(tool, call, arguments))
             if not await _bounded(task, tool.traits.timeout_s):
-                seconds = f"{tool.traits.timeout_s:g}"
-                return _failed(f"Error: {ToolTimeout(f'no answer within {seconds} seconds')}", ToolStatus.TIMEOUT)
+                return _failed(f"no answer within {tool.traits.timeout_s:g} seconds", ToolFailure.TIMEOUT)
             if task.cancelled():
-                return _failed(f"Error: {GENERAL_ERROR}")
+                return _failed(GENERAL_ERROR, ToolFailure.UNEXPECTED)
             error = task.exception()
             if error is None:
                 return task.result()
-            if isinstance(error, ToolTimeout):
-                return _failed(f"Error: {error}", ToolStatus.TIMEOUT)
             if isinstance(error, ToolFailed):
-                return _failed(f"Error: {error}")
+                return _failed(error.message, error.code)
             if isinstance(error, RunError) or not isinstance(error, Exception):
                 raise error
             if number < tries and isinstance(error, RETRIED):
                 await asyncio.sleep(BACKOFF_S * 2 ** (number - 1))
                 continue
             logger.error("tool %s failed in run %s", call.name, self.invocation.run_id, exc_info=error)
-            return _failed(f"Error: {GENERAL_ERROR}")
+            return _failed(GENERAL_ERROR, ToolFailure.UNEXPECTED)
         raise AssertionError("the last try always returns")
 
     async def _permitted(self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> ToolResult:
@@ -214,6 +231,8 @@ class ToolRound:
             call_id=call.id,
             cancel=invocation.cancel,
             artifacts=invocation.services.artifacts,
+            knowledge=invocation.services.knowledge,
+            citations=known_citations(invocation.history),
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,
             progress=progress,
@@ -235,6 +254,8 @@ class ToolRound:
                 artifacts=result.artifacts,
                 size_bytes=len(content.encode()),
                 elapsed_ms=done.elapsed_ms,
+                code=result.code,
+                citations=result.citations,
             ),
             family=tool.traits.family if tool else Family.GENERAL,
             limit_bytes=self.invocation.limits.tool_result_bytes,
@@ -276,8 +297,9 @@ def _retrieve(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-def _failed(text: str, status: ToolStatus = ToolStatus.ERROR) -> ToolResult:
-    return ToolResult(content=text, status=status)
+def _failed(problem: str, code: ToolFailure) -> ToolResult:
+    status = ToolStatus.TIMEOUT if code is ToolFailure.TIMEOUT else ToolStatus.ERROR
+    return ToolResult(content=f"Error: {problem}", status=status, code=code)
 
 
 def _refused(call: ToolCall, permission: Permission) -> ToolResult:
@@ -292,4 +314,5 @@ def _refused(call: ToolCall, permission: Permission) -> ToolResult:
     return ToolResult(content=json.dumps(content, ensure_ascii=False), status=status, summary=reason)
 
 
+_STOPPED = ToolResult(content="cancelled: the person stopped this step", status=ToolStatus.CANCELLED)
 _CANCELLED = _Done(ToolResult(content="cancelled: the run was stopped", status=ToolStatus.CANCELLED))

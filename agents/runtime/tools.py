@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactRef, ArtifactStore
 from agents.runtime.events import ToolStatus
+from agents.runtime.knowledge import NO_KNOWLEDGE, Citation, Knowledge
 from agents.runtime.model import ToolSpec
 from agents.runtime.session import CancelToken
 
@@ -59,6 +60,7 @@ class ToolContext:
     """What a call may know and do. Bound to one owner, session and call; a tool cannot reach past it.
 
     progress: shows a line while the tool works, never blocks. state: a read-only view; write through ToolResult.state.
+    citations: what earlier results gave to cite, by id.
     """
 
     owner_id: int
@@ -71,6 +73,8 @@ class ToolContext:
     state: Mapping[str, Any]
     now: Callable[[], datetime]
     progress: Callable[[str, float | None, float | None], None] = lambda text, done, total: None
+    knowledge: Knowledge = NO_KNOWLEDGE
+    citations: Mapping[str, Citation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,8 @@ class ToolResult:
     """What a tool returns. content: for the model. summary: one line for a person. data: structure for the page.
 
     artifacts: versions this call made. state: keys to change. end_run: no further model call after this round.
+    citations: what the content names as `[[c:ID]]` and the model may cite.
+    code: why it failed, where the status does not say it.
     """
 
     content: str
@@ -87,6 +93,8 @@ class ToolResult:
     artifacts: tuple[ArtifactRef, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     end_run: bool = False
+    citations: tuple[Citation, ...] = ()
+    code: str = ""
 
 
 class Tool(Protocol):

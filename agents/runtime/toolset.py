@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.runtime.errors import ToolFailure
 from agents.runtime.jsonrepair import NotJson, parse_object
 from agents.runtime.model import ToolCall, ToolSpec
 from agents.runtime.schema import problems
@@ -30,13 +31,17 @@ OPEN_GATES = Gates()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """One call, looked at. Exactly one holds: tool is set (run it), external, or problem says why it cannot run."""
+    """One call, looked at. Exactly one holds: tool is set (run it), external, or problem says why it cannot run.
+
+    code: of the problem.
+    """
 
     call: ToolCall
     tool: Tool | None = None
     arguments: Mapping[str, Any] | None = None
     external: bool = False
     problem: str = ""
+    code: ToolFailure = ToolFailure.ARGUMENTS_INVALID
 
 
 class Toolset:
@@ -74,14 +79,15 @@ class Toolset:
         """
         tool = self._tools.get(call.name)
         if tool is None and call.name not in self._external:
-            return Prepared(call=call, problem=self._not_found(call.name))
+            return Prepared(call=call, problem=self._not_found(call.name), code=ToolFailure.TOOL_NOT_FOUND)
         try:
             parsed = parse_object(call.arguments)
         except NotJson as error:
             return Prepared(call=call, problem=f"{error} Call the tool again with a JSON object.")
         call = ToolCall(id=call.id, name=call.name, arguments=parsed.text)
         if cut and parsed.cut:
-            return Prepared(call=call, problem="The arguments were cut off before their end, so nothing was done.")
+            problem = "The arguments were cut off before their end, so nothing was done."
+            return Prepared(call=call, problem=problem, code=ToolFailure.ARGUMENTS_CUT)
         if tool is None:
             return Prepared(call=call, external=True)
         found = problems(parsed.arguments, tool.spec.parameters)

@@ -1,10 +1,11 @@
-"""The files of a conversation, as tools: read what people attached or tools made, save what is worth keeping."""
+"""The files of a conversation, as tools: read what people attached or tools made, save and change what is kept."""
 
 import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from agents.runtime.artifacts import (
+    ArtifactConflict,
     ArtifactInvalid,
     ArtifactMissing,
     ArtifactNotKept,
@@ -13,16 +14,15 @@ from agents.runtime.artifacts import (
     TextPage,
     reference_candidates,
 )
-from agents.runtime.errors import ToolFailed
+from agents.runtime.errors import ToolFailed, ToolFailure
+from agents.runtime.knowledge import DocumentMissing, DocumentUnread
 from agents.runtime.model import ToolSpec
 from agents.runtime.tools import Family, FunctionTool, Tool, ToolContext, ToolResult, Traits
+from agents.tools.editing import changes, edited
+from agents.tools.footnotes import with_sources
+from agents.tools.knowledge import MOST_LISTED, READ_CHARS, RESULT_BYTES, Stretch, bare, size_words
 
-PAGE_CHARS = 12_000
-# What one result may have: below the limit above which a result is cut at entry (Limits.tool_result_bytes), with room
-# for the lines around the text
-PAGE_BYTES = 14 * 1024
 SAVE_BYTES = 2 * 1024 * 1024
-MOST_LISTED = 100
 # Endings of formats that are not text: writing text under such a name would make a file nobody can open
 _NOT_TEXT = (
     ".pdf",
@@ -64,7 +64,8 @@ SAVE = ToolSpec(
     name="save_artifact",
     description=(
         "Save text as a file of this conversation, for the person to keep and download. Saving under a name that "
-        "exists makes its next version; earlier ones stay. Write the whole content, not a change to it."
+        "exists makes its next version; earlier ones stay. Write the whole content, not a change to it. In .md and "
+        ".txt files the markers of passages become footnotes, with a list of the sources at the end."
     ),
     parameters={
         "type": "object",
@@ -79,9 +80,44 @@ SAVE = ToolSpec(
     },
 )
 
+EDIT = ToolSpec(
+    name="edit_artifact",
+    description=(
+        "Change a text file of this conversation by replacing exact text; it becomes the next version. For small "
+        "changes to a file that exists; all edits are made, in order, or none. If somebody saved a newer version "
+        "meanwhile, nothing is changed and the result shows what is new."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "description": "The file: its name, or its reference."},
+            "base_version": {"type": "integer", "minimum": 1, "description": "The version the edits were made for."},
+            "edits": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 50,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "old": {
+                            "type": "string",
+                            "minLength": 1,
+                            "description": "Text of the file, exactly, with enough around it to occur only once.",
+                        },
+                        "new": {"type": "string", "description": "What stands there then. Empty = nothing."},
+                        "all": {"type": "boolean", "description": "Replace it wherever it occurs."},
+                    },
+                    "required": ["old", "new"],
+                },
+            },
+        },
+        "required": ["name", "base_version", "edits"],
+    },
+)
+
 
 def tools() -> tuple[Tool, ...]:
-    """Return read_artifact and save_artifact. They reach files only through the call's context."""
+    """Return read_artifact, save_artifact and edit_artifact. They reach files only through the call's context."""
     return (
         FunctionTool(
             spec=READ,
@@ -92,21 +128,28 @@ def tools() -> tuple[Tool, ...]:
         ),
         # not concurrency_safe: two saves of one name in a turn become versions in the order of the calls
         FunctionTool(spec=SAVE, function=save_artifact, traits=Traits(destructive=False, family=Family.FILES)),
+        FunctionTool(spec=EDIT, function=edit_artifact, traits=Traits(destructive=False, family=Family.FILES)),
     )
 
 
 async def read_artifact(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
     """Return a page of a file's text between a line that says where it is and one that says how to read on."""
-    name = _text(arguments, "name").strip().strip("\"'`<>[]").strip()
+    name = bare(_text(arguments, "name"))
     if not name:
         return await _listing(context)
     ref = await _find(name, context)
+    cursor = _text(arguments, "cursor")
+    if (passages := await _passages(ref, cursor, context)) is not None:
+        return passages
     try:
-        page = await _fitting_page(ref, _text(arguments, "cursor"), context)
+        page = await _fitting_page(ref, cursor, context)
     except ArtifactMissing as e:
-        raise ToolFailed(str(e) or f'The content of "{ref.name}" is unavailable.') from e
+        raise ToolFailed(str(e), e.code) from e
     except ArtifactUnreadable as e:
-        raise ToolFailed(f"{e}\nThe file: {_described(ref)}") from e  # people see the first line
+        raise ToolFailed(f"{e}\nThe file: {_described(ref)}", e.code) from e
+    # reading it may have made its passages
+    if (passages := await _passages(ref, cursor, context)) is not None:
+        return passages
     return ToolResult(
         content=_shown(page),
         summary=f"{ref.name}, {page.anchor}",
@@ -124,36 +167,93 @@ async def save_artifact(arguments: Mapping[str, Any], context: ToolContext) -> T
     """Save the content and return the reference of the version it became."""
     name, content = _text(arguments, "name"), _text(arguments, "content")
     if name.strip().lower().endswith(_NOT_TEXT):
-        raise ToolFailed(f'"{name}" is not a name for text. Use an ending like .md, .txt, .csv, .json or .html.')
-    data = content.encode("utf-8", "replace")
-    if len(data) > SAVE_BYTES:
-        raise ToolFailed(f"The content has {len(data)} bytes; at most {SAVE_BYTES} fit. Save it in parts.")
-    origin = {"kind": "tool", "run_id": context.run_id, "tool_call_id": context.call_id}
-    try:
-        ref = await context.artifacts.save(name=name, data=data, origin=origin)
-    except ArtifactInvalid as e:
-        raise ToolFailed(str(e)) from e
-    except ArtifactNotKept as e:
-        raise ToolFailed("The file could not be stored. Nothing was saved; try again later.") from e
+        said = f'"{name}" is not a name for text. Use an ending like .md, .txt, .csv, .json or .html.'
+        raise ToolFailed(said, ToolFailure.NAME_NOT_TEXT)
+    sourced = with_sources(name, content, context.citations)
+    ref = await _save(name, sourced.content, context)
     return ToolResult(
-        content=f"Saved as {_described(ref)}.",
+        content=f"Saved as {_described(ref)}.{sourced.words}",
         summary=f"{ref.name}, version {ref.version}",
         data={"name": ref.name, "version": ref.version},
         artifacts=(ref,),
     )
 
 
+async def edit_artifact(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    """Replace passages of a text file, all or none, and return the reference of the new version."""
+    ref, base = await _find(bare(_text(arguments, "name")), context), arguments["base_version"]
+    latest = await context.artifacts.find(ref.artifact_id)
+    if latest.version != base:
+        raise await _conflict(base, latest, context)
+    content = edited(await _whole(latest, context), arguments["edits"])
+    sourced = with_sources(latest.name, content, context.citations)
+    try:
+        saved = await _save(latest.name, sourced.content, context, base=base)
+    except ArtifactConflict as e:
+        raise await _conflict(base, e.newer, context) from e
+    return ToolResult(
+        content=f"Saved as {_described(saved)}.{sourced.words}",
+        summary=f"{saved.name}, version {saved.version}",
+        data={"name": saved.name, "version": saved.version, "base": base},
+        artifacts=(saved,),
+    )
+
+
+async def _save(name: str, content: str, context: ToolContext, *, base: int | None = None) -> ArtifactRef:
+    data = content.encode("utf-8", "replace")
+    if len(data) > SAVE_BYTES:
+        said = f"The content has {len(data)} bytes; at most {SAVE_BYTES} fit. Save it in parts."
+        raise ToolFailed(said, ToolFailure.CONTENT_TOO_LARGE)
+    origin = {"kind": "tool", "run_id": context.run_id, "tool_call_id": context.call_id}
+    try:
+        return await context.artifacts.save(name=name, data=data, origin=origin, base=base)
+    except (ArtifactInvalid, ArtifactMissing) as e:
+        raise ToolFailed(str(e), e.code) from e
+    except ArtifactNotKept as e:
+        said = "The file could not be stored. Nothing was saved; try again later."
+        raise ToolFailed(said, ToolFailure.FILE_NOT_KEPT) from e
+
+
+async def _whole(ref: ArtifactRef, context: ToolContext) -> str:
+    """Return the whole text of a file that is text itself. Raises ToolFailed."""
+    if ref.size_bytes > SAVE_BYTES:
+        said = f"{ref.name} has {size_words(ref.size_bytes)}; files up to {size_words(SAVE_BYTES)} can be edited."
+        raise ToolFailed(said, ToolFailure.CONTENT_TOO_LARGE)
+    try:
+        text = None if ref.name.lower().endswith(_NOT_TEXT) else (await context.artifacts.load(ref)).decode()
+    except UnicodeDecodeError:
+        text = None
+    except ArtifactMissing as e:
+        raise ToolFailed(str(e), e.code) from e
+    if text is None:
+        said = f"{ref.name} is not a text file, so it cannot be edited. Save a new file instead."
+        raise ToolFailed(said, ToolFailure.NAME_NOT_TEXT)
+    return text
+
+
+async def _conflict(base: int, latest: ArtifactRef, context: ToolContext) -> ToolFailed:
+    """Return what stands in the way of an edit of `base`: what was changed since."""
+    said = f"{latest.name} is at version {latest.version} now, not {base}; nothing was changed."
+    try:
+        before = await _whole(await context.artifacts.find(latest.artifact_id, base), context)
+        changed = changes(before, await _whole(latest, context))
+        said += f" Changed since version {base}:\n{changed}\nEdit version {latest.version}."
+    except (ArtifactMissing, ToolFailed):
+        said += " Read it again and edit that version."
+    return ToolFailed(said, ToolFailure.VERSION_CONFLICT)
+
+
 async def _find(name: str, context: ToolContext) -> ArtifactRef:
     """Return what the name means. Raises ToolFailed with the names that there are."""
-    complaints = []
+    complaints: list[ArtifactMissing] = []
     for candidate, version in reference_candidates(name):
         try:
             return await context.artifacts.find(candidate, version)
         except ArtifactMissing as e:
-            complaints.append((version is not None, str(e)))
+            complaints.append(e)
     # the complaint about a version says more than the one about a name that holds an "@"
-    complaint = max(complaints, key=lambda item: item[0])[1] or f'There is no file "{name}".'
-    raise ToolFailed(f"{complaint} {_alternatives(name, await context.artifacts.list())}")
+    worst = max(complaints, key=lambda e: e.code is ToolFailure.VERSION_NOT_FOUND)
+    raise ToolFailed(f"{worst} {_alternatives(name, await context.artifacts.list())}", worst.code)
 
 
 def _alternatives(name: str, refs: tuple[ArtifactRef, ...]) -> str:
@@ -162,6 +262,30 @@ def _alternatives(name: str, refs: tuple[ArtifactRef, ...]) -> str:
     names = [ref.name for ref in refs]
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:20]
     return "Files here: " + ", ".join(f'"{found}"' for found in close) + "."
+
+
+async def _passages(ref: ArtifactRef, cursor: str, context: ToolContext) -> ToolResult | None:
+    """Return a stretch with the markers to cite it by; None if the file has no passages, or not that place."""
+    try:
+        reading = await context.knowledge.read(
+            f"artifact://{ref.artifact_id}@{ref.version}", at=bare(cursor), max_chars=READ_CHARS
+        )
+    except (DocumentMissing, DocumentUnread):
+        return None
+    part = Stretch.of(reading)
+    more = f'[More follows. Read on with read_artifact(name="{ref.uri}", cursor="{part.next_at}")]'
+    return ToolResult(
+        content=part.shown(more if part.next_at else "[End of the file.]"),
+        summary=part.summary,
+        data={
+            "name": ref.name,
+            "version": ref.version,
+            "anchor": part.anchor,
+            "next_cursor": part.next_at,
+            "total_chars": reading.document.total_chars,
+        },
+        citations=part.citations,
+    )
 
 
 async def _listing(context: ToolContext) -> ToolResult:
@@ -176,10 +300,10 @@ async def _listing(context: ToolContext) -> ToolResult:
 
 async def _fitting_page(ref: ArtifactRef, cursor: str, context: ToolContext) -> TextPage:
     """Return a page whose text fits into a result, whatever the script: Chinese takes three bytes a character."""
-    chars = PAGE_CHARS
+    chars = READ_CHARS
     page = await context.artifacts.read_text(ref, cursor=cursor, max_chars=chars)
-    while (size := len(page.text.encode())) > PAGE_BYTES and chars > 500:
-        chars = min(chars * 3 // 4, len(page.text) * PAGE_BYTES // size)
+    while (size := len(page.text.encode())) > RESULT_BYTES and chars > 500:
+        chars = min(chars * 3 // 4, len(page.text) * RESULT_BYTES // size)
         page = await context.artifacts.read_text(ref, cursor=cursor, max_chars=chars)
     return page
 
@@ -195,13 +319,7 @@ def _shown(page: TextPage) -> str:
 
 
 def _described(ref: ArtifactRef) -> str:
-    return f"{ref.uri} ({ref.mime}, {_size(ref.size_bytes)})"
-
-
-def _size(size_bytes: int) -> str:
-    if size_bytes < 1024:
-        return f"{size_bytes} bytes"
-    return f"{size_bytes / 1024:.1f} KB" if size_bytes < 1024**2 else f"{size_bytes / 1024**2:.1f} MB"
+    return f"{ref.uri} ({ref.mime}, {size_words(ref.size_bytes)})"
 
 
 def _text(arguments: Mapping[str, Any], key: str) -> str:

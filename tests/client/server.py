@@ -26,6 +26,7 @@ from django.test.utils import setup_databases, teardown_databases
 from agents.live import registry
 from agents.live.registry import Live
 from agents.runtime.errors import StreamCut
+from agents.runtime.knowledge import Citation, Place
 from agents.runtime.model import ModelRequest, Role, ToolSpec
 from agents.runtime.testing import ScriptedModel, Step, WaitFor, call, reasoning, text, turn
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, Traits
@@ -36,6 +37,16 @@ from workbench.consumers import announce_shutdown
 from workbench.serve import WebServer, counted
 
 GO = asyncio.Event()
+PASSAGE = Citation(
+    id="k3f9ab",
+    artifact_id="d1",
+    version=2,
+    name="report.pdf",
+    start=0,
+    end=18,
+    place=Place(page=3),
+    quote="Costs fell by 5 %.",
+)
 
 
 def script(request: ModelRequest) -> Sequence[Step]:
@@ -43,11 +54,15 @@ def script(request: ModelRequest) -> Sequence[Step]:
     at = max(n for n, message in enumerate(request.messages) if message.role is Role.USER)
     asked = request.messages[at].text
     results = [message.text for message in request.messages[at:] if message.role is Role.TOOL]
+    if results and asked == "cited":
+        return turn(text("Costs fell [[c:k3", "f9ab]]. [[c:zzzzzz]]"))
     if results:
         return turn(text("Results: ", ", ".join(results), "."))
     match asked:
         case "plain":
             return turn(reasoning("Let me ", "see."), text("Good ", "day."))
+        case "cited":
+            return turn(call("c1", "lookup", {"q": "costs"}))
         case "tools":
             return turn(text("I look."), call("c1", "lookup", {"q": "a"}, pieces=3))
         case "parallel":
@@ -63,7 +78,8 @@ def script(request: ModelRequest) -> Sequence[Step]:
 
 
 async def lookup(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-    return ToolResult(content=f"found {arguments['q']}", summary=f"Looked {arguments['q']} up")
+    content, summary = f"found {arguments['q']}", f"Looked {arguments['q']} up"
+    return ToolResult(content=content, summary=summary, citations=(PASSAGE,))
 
 
 LOOKUP = FunctionTool(

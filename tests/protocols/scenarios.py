@@ -4,11 +4,13 @@ from agents.protocols.agui import history
 from agents.protocols.agui.encode import RunEncoder
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import (
+    CitationShown,
     Event,
     Outcome,
     ReasoningDelta,
     RunFailed,
     RunFinished,
+    RunStarted,
     StateChanged,
     TextDelta,
     ToolCallDelta,
@@ -19,6 +21,7 @@ from agents.runtime.events import (
     UserMessageKind,
     Waiting,
 )
+from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.model import FilePart, TextPart, Usage
 from tests.protocols.conversation import (
     CANCELLED,
@@ -166,6 +169,48 @@ WITH_FILE: tuple[Event, ...] = (
     answered("m1", "It says nothing."),
     FINISHED,
 )
+DOCUMENT = "5f0c6b1e-6c5b-4f8e-9f0a-2b6d8f3c1a77"
+REPORT = Citation(
+    id="k3f9ab",
+    artifact_id=DOCUMENT,
+    version=2,
+    name="报告.pdf",
+    start=120,
+    end=180,
+    place=Place(page=3, heading=("Results", "Costs")),
+    quote="Costs fell by 5 %.",
+)
+TABLE = Citation(
+    id="m2x7qp",
+    artifact_id="t1",
+    version=1,
+    name="t.xlsx",
+    start=0,
+    end=9,
+    place=Place(sheet="Costs", rows=(4, 9)),
+    quote="4 | 9",
+)
+CITED_TEXT = "It fell [1](#c-k3f9ab), see [2](#c-m2x7qp)."
+CITED: tuple[Event, ...] = (
+    RunStarted(agent="assistant", model="scripted", sources=(DOCUMENT, "t1")),
+    UserMessage(id="u1", parts=(TextPart(text="What of costs?"),), sources=(DOCUMENT, "t1")),
+    CitationShown("m1", Cited(number=1, citation=REPORT)),
+    TextDelta("m1", "It fell [1](#c-k3f9ab)"),
+    TextDelta("m1", ", see "),
+    CitationShown("m1", Cited(number=2, citation=TABLE)),
+    TextDelta("m1", "[2](#c-m2x7qp)."),
+    answered("m1", CITED_TEXT, citations=(Cited(number=1, citation=REPORT), Cited(number=2, citation=TABLE))),
+    answered("m2", "Again [1](#c-k3f9ab).", citations=(Cited(number=1, citation=REPORT),)),
+    FINISHED,
+)
+NOT_IN_DOCUMENTS: tuple[Event, ...] = (
+    STARTED,
+    asked("What of rain?"),
+    TextDelta("m1", "They do not say."),
+    answered("m1", "They do not say.", not_in_documents=True),
+    answered("m2", not_in_documents=True),
+    FINISHED,
+)
 
 RUNS: dict[str, tuple[Event, ...]] = {
     "plain": PLAIN,
@@ -182,6 +227,8 @@ RUNS: dict[str, tuple[Event, ...]] = {
     "busy": BUSY,
     "seeded": SEEDED,
     "with-file": WITH_FILE,
+    "cited": CITED,
+    "not-in-documents": NOT_IN_DOCUMENTS,
 }
 
 

@@ -149,3 +149,16 @@ def test_a_long_hostile_text_takes_time_in_proportion(piece: str) -> None:
         return min(took)
 
     assert seconds(4000) < max(0.05, 3.5 * seconds(2000))
+
+
+def test_citation_becomes_a_chip_that_keeps_to_the_word_before() -> None:
+    html = blocks.render("It lost 43 kg. [1](#c-k3f2ab)[2](#c-m2x7qp) And 冷库。[1](#c-k3f2ab)\n")
+    assert 'It lost 43 kg.\u2060<a href="#c-k3f2ab" class="cite-chip"' in html
+    assert '冷库。\u2060<a href="#c-k3f2ab"' in html
+    assert html.count('class="cite-chip"') == 3
+    assert "target=" not in html
+
+
+def test_other_links_are_no_citations() -> None:
+    html = blocks.render("[1](#c-k3f2abc) [1](#top) [1](https://a.example/#c-k3f2ab)\n")
+    assert "cite-chip" not in html

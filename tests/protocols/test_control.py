@@ -15,6 +15,7 @@ FRAMES = [
     control.attached(thread_id="th", run_id="r1", mode="replay"),
     control.resync(thread_id="th", run_id="r1"),
     control.thread(thread_id="th", changed="title"),
+    control.documents(ids=["a1", "a2"]),
     control.pong(),
     control.closing(Closing.SHUTDOWN, retry_after_ms=1000),
 ]

@@ -233,6 +233,7 @@ def test_frames_of_each_kind() -> None:
     assert frame(**wire()) == RunFrame(input=wire())
     assert frame(type="run", input=wire(), requestId="q") == RunFrame(input=wire(), request_id="q")
     assert frame(type="cancel", **ids) == CancelFrame(thread_id="th", run_id="r1")
+    assert frame(type="cancel", **ids, toolCallId="c1") == CancelFrame(thread_id="th", run_id="r1", call_id="c1")
     assert frame(type="attach", threadId="th") == AttachFrame(thread_id="th")
     assert frame(type="attach", **ids, after=0) == AttachFrame(thread_id="th", run_id="r1", after=0)
     assert frame(type="detach", threadId="th") == DetachFrame(thread_id="th")

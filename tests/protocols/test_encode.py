@@ -281,6 +281,21 @@ def test_a_result_without_a_call_and_a_second_result_are_left_out() -> None:
     assert "ACTIVITY_SNAPSHOT" not in kinds
 
 
+@pytest.mark.parametrize("name", sorted(STREAMS))
+def test_5_12_a_member_that_is_not_there_is_left_out_and_never_null(name: str) -> None:
+    """The 1.0 client refuses null where a member is optional; only the state's own values may be null."""
+
+    def nulls(value: Any, where: str) -> list[str]:
+        if isinstance(value, dict):
+            return [found for key, inner in value.items() for found in nulls(inner, f"{where}.{key}")]
+        if isinstance(value, list):
+            return [found for inner in value for found in nulls(inner, f"{where}[]")]
+        return [where] if value is None else []
+
+    events = [orjson.loads(frame) for frame in STREAMS[name]]
+    assert [n for e in events if not e["type"].startswith("STATE_") for n in nulls(e, e["type"])] == []
+
+
 def test_an_artifact_that_a_tool_saved_is_announced() -> None:
     events = check(STREAMS["server-tool"])
     custom = next(e for e in events if e["type"] == "CUSTOM")

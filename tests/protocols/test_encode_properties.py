@@ -7,6 +7,7 @@ from agents.protocols.agui.encode import RunEncoder, is_terminal
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import (
     AssistantMessage,
+    CitationShown,
     Origin,
     Outcome,
     ReasoningDelta,
@@ -23,6 +24,7 @@ from agents.runtime.events import (
     UserMessageKind,
     Waiting,
 )
+from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.model import FinishReason, TextPart, ToolCall, Usage
 from tests.protocols.checker import check, types
 from tests.protocols.conversation import STARTED, asked, emit
@@ -44,7 +46,23 @@ REF = st.builds(
 LEAF = st.none() | st.booleans() | st.integers(-9, 9) | TEXT
 JSON = st.recursive(LEAF, lambda j: st.lists(j, max_size=2), max_leaves=3)
 KEY = TEXT | st.sampled_from(["app:x", "temp:y", "a/b~c"])
+CITED = st.builds(
+    Cited,
+    number=st.integers(1, 3),
+    citation=st.builds(
+        Citation,
+        id=st.sampled_from(["aaaaaa", "bbbbbb"]),
+        artifact_id=st.just("a1"),
+        version=st.just(1),
+        name=TEXT,
+        start=st.just(0),
+        end=st.just(9),
+        place=st.builds(Place, page=st.integers(0, 2), rows=st.just((0, 0)), lines=st.sampled_from([(0, 0), (4, 9)])),
+        quote=TEXT,
+    ),
+)
 DELTA = st.one_of(
+    st.builds(CitationShown, message_id=MESSAGE, cited=CITED),
     st.builds(TextDelta, message_id=MESSAGE, text=TEXT),
     st.builds(ReasoningDelta, message_id=MESSAGE, text=TEXT),
     st.builds(ToolCallDelta, message_id=MESSAGE, call_id=CALL, name=st.just("read"), arguments=TEXT),
@@ -62,6 +80,8 @@ RECORD = st.one_of(
         tool_calls=st.lists(st.builds(ToolCall, id=CALL, name=st.just("read"), arguments=TEXT), max_size=2).map(tuple),
         finish_reason=st.sampled_from(FinishReason),
         seeded=st.booleans(),
+        citations=st.lists(CITED, max_size=2).map(tuple),
+        not_in_documents=st.booleans(),
     ),
     st.builds(
         ToolReturned,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactUnreadable
+from agents.runtime.artifacts import ArtifactMissing, ArtifactUnreadable
 from agents.runtime.model import FinishChunk, FinishReason, ModelRequest, TextChunk, ToolCallChunk
 from agents.runtime.testing import (
     MemoryArtifactStore,
@@ -73,7 +73,7 @@ async def test_text_is_read_in_pages_that_split_no_character() -> None:
     first = await files.read_text(ref, max_chars=2)
     rest = await files.read_text(ref, cursor=first.next_cursor, max_chars=2)
     assert (first.text, rest.text, rest.next_cursor) == ("数🙂", "字", "")
-    with pytest.raises(ArtifactInvalid):
+    with pytest.raises(ArtifactUnreadable):
         await files.read_text(ref, cursor="page:x")
     with pytest.raises(ArtifactUnreadable):
         await files.read_text(await files.save(name="b", data=b"\xff\xfe\xfa"))

@@ -288,6 +288,40 @@ async def test_a_tool_that_swallows_its_cancellation_does_not_hold_the_run(monke
     release.set()
 
 
+async def test_one_call_is_stopped_and_the_run_goes_on_without_it() -> None:
+    running, stopped = asyncio.Event(), asyncio.Event()
+
+    async def look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        if context.call_id == "c3":
+            return ToolResult(content="third")
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    cancel, store = CancelToken(), MemorySessionStore()
+    calls = [call(f"c{n}", "look", {}) for n in (1, 2, 3)]
+    model = ScriptedModel(turn(*calls), turn(text("Without them.")))
+    run = asyncio.create_task(
+        collect(memory_runner(model, tools=(tool("look", look),), store=store), request(), cancel)
+    )
+    await soon(running)
+    assert cancel.cancel_call("c2")  # it waits for its turn
+    assert not cancel.cancel_call("c2") and not cancel.cancel_call("unknown")
+    assert cancel.cancel_call("c1")
+    emitted = await run
+    assert stopped.is_set()
+    assert [(r.call_id, r.status, r.content) for r in of(emitted, ToolReturned)] == [
+        ("c1", ToolStatus.CANCELLED, "cancelled: the person stopped this step"),
+        ("c2", ToolStatus.CANCELLED, "cancelled: the person stopped this step"),
+        ("c3", ToolStatus.OK, "third"),
+    ]
+    assert isinstance(end_of(emitted), RunFinished)
+    assert not cancel.cancel_call("c1")
+
+
 async def test_cancel_stops_running_tools_at_once_and_every_call_gets_its_result() -> None:
     running, stopped = asyncio.Event(), asyncio.Event()
 

@@ -29,8 +29,10 @@ from pygments.util import ClassNotFound
 from agents.runtime.surrogates import mended
 
 HIGHLIGHT_CHARS = 20_000  # a lexer takes about 1 ms per 2,000 characters, on the event loop
+WORD_JOINER = "\u2060"
 HEADING_SHIFT = 2  # the page owns h1, each message an unseen h2
 
+_CITATION = re.compile(r"#c-[a-z2-7]{6}")  # as agents.runtime.knowledge makes ids
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
@@ -178,6 +180,7 @@ _ATTRIBUTES = {
     "th": {"scope"},
 }
 _CLASSES = {
+    "a": {"cite-chip"},
     "div": {"code", "code-head", "table-scroll"},
     "span": {"tok-c", "tok-k", "tok-s", "tok-n"},
     "table": {"table"},
@@ -195,7 +198,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _fit_to_page(state: StateCore) -> None:
-    """Shift headings, turn alignment into classes, open links in a new tab."""
+    """Shift headings, turn alignment into classes, make citations chips, open other links in a new tab."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + HEADING_SHIFT)}"
@@ -205,9 +208,20 @@ def _fit_to_page(state: StateCore) -> None:
                 token.attrSet("class", "num-cell")
             if token.type == "th_open":
                 token.attrSet("scope", "col")
-        for child in token.children or ():
-            if child.type == "link_open":
+        for at, child in enumerate(token.children or ()):
+            if child.type != "link_open":
+                continue
+            if _CITATION.fullmatch(str(child.attrGet("href"))):
+                child.attrSet("class", "cite-chip")
+                _keep_to_the_word_before(token.children or [], at)
+            else:
                 child.attrSet("target", "_blank")
+
+
+def _keep_to_the_word_before(children: list[Token], at: int) -> None:
+    """See that no line breaks in front of a citation: a word joiner goes to the end of the text before it."""
+    if at and children[at - 1].type == "text" and children[at - 1].content.strip():
+        children[at - 1].content = children[at - 1].content.rstrip(" ") + WORD_JOINER
 
 
 class _Renderer(RendererHTML):

@@ -17,5 +17,12 @@ def capabilities(*, version: str, agents: Sequence[str], models: Sequence[str], 
         "reasoning": {"supported": True, "streaming": True, "encrypted": False},
         "multimodal": {"input": {"image": images, "audio": False, "video": False, "pdf": True, "file": True}},
         "humanInTheLoop": {"supported": True, "interventions": True, "approvals": False, "interrupts": False},
-        "custom": {"workbench": {"protocol": "agui.v1", "agents": list(agents), "models": list(models)}},
+        "custom": {
+            "workbench": {
+                "protocol": "agui.v1",
+                "agents": list(agents),
+                "models": list(models),
+                "documents": {"citations": True, "sources": True},
+            }
+        },
     }

@@ -3,7 +3,7 @@
 `requestId` is the client's own, echoed so that it can tell its answers apart; absent if it gave none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -68,9 +68,14 @@ def resync(*, thread_id: str, run_id: str) -> bytes:
 def thread(*, thread_id: str, changed: str) -> bytes:
     """Something about one of the owner's conversations changed: look again. Only a hint, it may get lost.
 
-    changed: run_started, run_ended, title, inbox, seen, deleted, restored.
+    changed: run_started, run_ended, title, inbox, seen, line, deleted, restored.
     """
     return _frame("thread", threadId=thread_id, changed=changed)
+
+
+def documents(*, ids: Sequence[str]) -> bytes:
+    """Documents of the owner came, went or changed: look again. Only a hint, it may get lost. ids: at most 200."""
+    return _frame("documents", ids=list(ids))
 
 
 def pong(*, request_id: str = "") -> bytes:

@@ -11,7 +11,8 @@ import mimetypes
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,6 +29,7 @@ HISTORY_MESSAGES = 500  # records of one page of history, at most
 SEED_MESSAGES = 500
 EXTERNAL_TOOLS = 128
 JSON_DEPTH = 64
+SOURCES = 200
 _ID = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HANDLE = re.compile(r"artifact://([0-9a-fA-F-]{1,64})@(\d{1,9})")
@@ -46,8 +48,11 @@ class RunFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelFrame:
+    """Stop a run, or with call_id one of its tool calls."""
+
     thread_id: str
     run_id: str
+    call_id: str = ""
     request_id: str = ""
 
 
@@ -169,6 +174,8 @@ def run_input(
         action=ours.action,
         message_id=_id(ours.message_id, "messageId") if ours.message_id else "",
         external_tools=_tools(wire.tools or []),
+        sources=_sources(ours.sources),
+        sources_given="sources" in ours.model_fields_set,
         state=_state(wire.state),
         parent_run_id=_id(wire.parent_run_id, "parentRunId") if wire.parent_run_id else "",
         render_html=ours.render == "html",
@@ -241,6 +248,7 @@ class _Ours(_Wire):
     message_id: str = ""
     model: str = ""
     render: Literal["text", "html"] = "text"
+    sources: list[UUID] | None = None
 
 
 class _Frame(_Wire):
@@ -260,10 +268,11 @@ class _Run(_Frame):
 class _Cancel(_Frame):
     thread_id: str
     run_id: str
+    tool_call_id: str = Field(default="", max_length=ID_CHARS)
 
     def frame(self) -> CancelFrame:
         thread_id, run_id = _id(self.thread_id, "threadId"), _id(self.run_id, "runId")
-        return CancelFrame(thread_id=thread_id, run_id=run_id, request_id=self.request_id)
+        return CancelFrame(thread_id=thread_id, run_id=run_id, call_id=self.tool_call_id, request_id=self.request_id)
 
 
 class _Attach(_Frame):
@@ -289,6 +298,7 @@ class _Steer(_Frame):
     run_id: str
     message: dict[str, Any]
     mode: Literal["steer", "queue"] = "steer"
+    sources: list[Annotated[UUID, Field(strict=False)]] | None = None
 
     def frame(self) -> ClientFrame:
         message = _parse(_Message, self.message)
@@ -303,7 +313,12 @@ class _Steer(_Frame):
         return SteerFrame(
             thread_id=_id(self.thread_id, "threadId"),
             run_id=_id(self.run_id, "runId"),
-            message=UserMessage(id=_id(message.id, "message id"), parts=parts, kind=kind),
+            message=UserMessage(
+                id=_id(message.id, "message id"),
+                parts=parts,
+                kind=kind,
+                sources=_sources(self.sources) if self.mode == "queue" else None,
+            ),
             mode=self.mode,
             request_id=self.request_id,
         )
@@ -459,6 +474,14 @@ def _flat(message: _Message) -> str:
         return _text(message.content or "")
     texts = (part["text"] for part in message.content if isinstance(part.get("text"), str))
     return _text("".join(texts))
+
+
+def _sources(ids: list[UUID] | None) -> tuple[str, ...] | None:
+    if ids is None:
+        return None
+    if len(ids) > SOURCES:
+        raise Rejected("invalid_input", f"More than {SOURCES} sources.")
+    return tuple(dict.fromkeys(str(one) for one in ids))
 
 
 def _context(items: list[_Context]) -> tuple[tuple[str, str], ...]:

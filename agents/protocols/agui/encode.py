@@ -18,6 +18,7 @@ from agents.protocols.agui.blocks import BlockSplitter, render_block
 from agents.protocols.agui.frames import JSON, Frames, FrameWriter, patch, string
 from agents.runtime.events import (
     AssistantMessage,
+    CitationShown,
     Emitted,
     Event,
     Outcome,
@@ -37,6 +38,7 @@ from agents.runtime.events import (
     UserMessageKind,
     Waiting,
 )
+from agents.runtime.knowledge import Cited
 from agents.runtime.model import NO_USAGE, FilePart, TextPart, ToolCall, Usage
 
 logger = logging.getLogger(__name__)
@@ -118,6 +120,7 @@ class RunEncoder:
         self._reasonings: dict[str, _Text] = {}
         self._calls: dict[str, _Call] = {}
         self._ids: set[str] = set()  # every message id given; none is given twice
+        self._cited: set[tuple[str, str]] = set()  # (message, citation) that were shown, by the runtime's ids
         self._activities: set[str] = set()  # ids that had their snapshot
         self._waiting = False
 
@@ -196,6 +199,8 @@ class RunEncoder:
                 self._tool_started(event)
             case ToolProgress():
                 self._tool_progress(event)
+            case CitationShown():
+                self._citation(event.message_id, event.cited, invocation)
             case Waiting():
                 self._wait(event)
             case _:
@@ -247,13 +252,15 @@ class RunEncoder:
         if self._started:
             parent = parent or self._started.parent_run_id
             extra = {"agent": self._started.agent, "model": self._started.model}
+            if self._started.sources is not None:
+                extra["sources"] = list(self._started.sources)
         if parent:
             started["parentRunId"] = parent
         if self._accepted:
             started["input"] = {"threadId": self._thread_id, "runId": self._run_id, "messages": self._accepted}
             started["input"] |= {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
             self._ids.update(message["id"] for message in self._accepted)
-        self._put(started, {name: value for name, value in extra.items() if value})
+        self._put(started, {name: value for name, value in extra.items() if value != ""})
         if self._baseline is not None:
             self._put({"type": "MESSAGES_SNAPSHOT", "messages": history.messages(self._baseline) + self._accepted})
         if self._state is not None:
@@ -265,13 +272,22 @@ class RunEncoder:
     def _text(self, message_id: str, text: str, invocation: str) -> None:
         if not text:
             return
-        self._close_reasoning(message_id)
-        message = self._texts.get(message_id)
-        if message is None or not message.open:
-            message = self._open_text(message_id, invocation)
+        message = self._opened_text(message_id, invocation)
         self._piece(message, text)
         if message.id == message_id:
             self._hot = message
+
+    def _citation(self, message_id: str, cited: Cited, invocation: str) -> None:
+        """Show a citation before the text that uses it, once per message."""
+        if (message_id, cited.citation.id) not in self._cited:
+            self._cited.add((message_id, cited.citation.id))
+            message = self._opened_text(message_id, invocation)
+            self._custom("citation", {"messageId": message.id, **history.citation(cited)})
+
+    def _opened_text(self, message_id: str, invocation: str) -> _Text:
+        self._close_reasoning(message_id)
+        message = self._texts.get(message_id)
+        return message if message and message.open else self._open_text(message_id, invocation)
 
     def _open_text(self, message_id: str, invocation: str) -> _Text:
         # A client would glue a reopened message together in the wrong place, so a second part gets its own id.
@@ -360,12 +376,16 @@ class RunEncoder:
         reasoning = self._reasonings.get(event.id)
         self._reasoning(event.id, self._missing(reasoning, event.reasoning, event.id), invocation)
         self._close_reasoning(event.id, timing)
-        text = self._texts.get(event.id)
-        self._text(event.id, self._missing(text, event.text, event.id), invocation)
+        missing = self._missing(self._texts.get(event.id), event.text, event.id)
+        if missing:
+            for cited in event.citations:
+                self._citation(event.id, cited, invocation)
+        self._text(event.id, missing, invocation)
         self._hot = None
-        early = event.finish_reason not in history.COMPLETE
+        if event.not_in_documents and event.id not in self._texts:
+            self._open_text(event.id, invocation)  # it says nothing else
         if text := self._texts.get(event.id):
-            self._close_text(text, {"finishReason": event.finish_reason.value} if early else None)
+            self._close_text(text, history.answer_details(event))
         for call in event.tool_calls:
             self._whole_call(event.id, call, invocation)
 

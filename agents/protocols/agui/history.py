@@ -10,6 +10,7 @@ import orjson
 
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, ToolStatus, UserMessage, UserMessageKind
+from agents.runtime.knowledge import Citation, Cited, place_from_json, place_to_json
 from agents.runtime.model import FilePart, FinishReason, Part, TextPart
 
 PROVIDER = "workbench"
@@ -34,7 +35,7 @@ def messages(stored: Sequence[Stored]) -> list[JSON]:
             case AssistantMessage() as record:
                 if record.reasoning:
                     slots.append([reasoning_message(record, position=item.position)])
-                if record.text or record.tool_calls:
+                if record.text or record.tool_calls or record.not_in_documents:
                     slot = [assistant_message(record, position=item.position)]
                     slots.append(slot)
                     order = [call.id for call in record.tool_calls]
@@ -82,6 +83,8 @@ def user_message(record: UserMessage, *, position: int | None = None) -> JSON:
     extra = _position(position)
     if record.kind is UserMessageKind.STEER:
         extra["kind"] = "steer"
+    if record.sources is not None:
+        extra["sources"] = list(record.sources)
     return _with_metadata(message, extra)
 
 
@@ -101,16 +104,26 @@ def assistant_message(record: AssistantMessage, *, position: int | None = None) 
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in record.tool_calls
         ]
-    extra = _position(position)
-    if record.finish_reason not in COMPLETE:
-        extra["finishReason"] = record.finish_reason.value
+    extra = {**_position(position), **answer_details(record)}
+    if record.citations:
+        extra["citations"] = [citation(cited) for cited in record.citations]
     return _with_metadata(message, extra)
+
+
+def answer_details(record: AssistantMessage) -> JSON:
+    """Return what a page shows of an answer beside its text and citations; what is as usual is left out."""
+    details: JSON = {}
+    if record.finish_reason not in COMPLETE:
+        details["finishReason"] = record.finish_reason.value
+    if record.not_in_documents:
+        details["notInDocuments"] = True
+    return details
 
 
 def tool_message(record: ToolReturned, *, position: int | None = None) -> JSON:
     message: JSON = {"id": record.id, "role": "tool", "toolCallId": record.call_id, "content": record.content}
     if record.status in FAILED:
-        message["error"] = record.summary or record.status.value
+        message["error"] = record.summary or record.failure
     return _with_metadata(message, {**_position(position), **result_details(record)})
 
 
@@ -121,6 +134,8 @@ def result_details(record: ToolReturned) -> JSON:
         details["name"] = record.name
     if record.summary:
         details["summary"] = record.summary
+    if record.failure:
+        details["code"] = record.failure
     if record.elapsed_ms:
         details["elapsedMs"] = record.elapsed_ms
     if record.artifacts:
@@ -141,6 +156,39 @@ def artifact(ref: ArtifactRef) -> JSON:
         "sizeBytes": ref.size_bytes,
         "sha256": ref.sha256,
     }
+
+
+def citation(cited: Cited) -> JSON:
+    """Return a citation as frames and messages hold it; of its place the fields that say something."""
+    of = cited.citation
+    return {
+        "number": cited.number,
+        "id": of.id,
+        "documentId": of.artifact_id,
+        "version": of.version,
+        "name": of.name,
+        "start": of.start,
+        "end": of.end,
+        "place": place_to_json(of.place),
+        "quote": of.quote,
+    }
+
+
+def cited(value: Mapping[str, Any]) -> Cited:
+    """Return what `citation` wrote down."""
+    return Cited(
+        number=value["number"],
+        citation=Citation(
+            id=value["id"],
+            artifact_id=value["documentId"],
+            version=value["version"],
+            name=value["name"],
+            start=value["start"],
+            end=value["end"],
+            place=place_from_json(value["place"]),
+            quote=value["quote"],
+        ),
+    )
 
 
 def content(parts: Sequence[Part]) -> str | list[JSON]:

@@ -9,10 +9,14 @@ from typing import Any
 
 import orjson
 
-from agents.protocols.agui.history import reasoning_id
+from agents.protocols.agui import history
+from agents.runtime.context.citing import link
 from agents.runtime.events import AssistantMessage
 from agents.runtime.jsonrepair import NotJson, parse_object
+from agents.runtime.knowledge import Cited
 from agents.runtime.model import FinishReason, ToolCall
+
+CITATION = "workbench.citation"
 
 
 @dataclass(slots=True)
@@ -21,6 +25,7 @@ class _Draft:
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    citations: list[Cited] = field(default_factory=list)
     calls: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # id -> name, arguments so far
 
 
@@ -61,8 +66,10 @@ def _take(event: dict[str, Any], drafts: dict[str, _Draft], calls: dict[str, _Dr
             drafts.setdefault(message_id, _Draft())
         case "TEXT_MESSAGE_CONTENT" if message_id in drafts:
             drafts[message_id].text.append(event.get("delta", ""))
+        case "CUSTOM" if event.get("name") == CITATION and (value := event["value"]).get("messageId") in drafts:
+            drafts[value["messageId"]].citations.append(history.cited(value))
         case "REASONING_MESSAGE_CONTENT":
-            owner = message_id.removeprefix(reasoning_id(""))
+            owner = message_id.removeprefix(history.reasoning_id(""))
             drafts.setdefault(owner, _Draft()).reasoning.append(event.get("delta", ""))
         case "TOOL_CALL_START":
             call_id = event["toolCallId"]
@@ -80,16 +87,18 @@ def _says(draft: _Draft) -> bool:
 
 
 def _message(message_id: str, draft: _Draft) -> AssistantMessage:
+    text = "".join(draft.text)
     return AssistantMessage(
         id=message_id,
         response_id=message_id.partition(":")[0],
-        text="".join(draft.text),
+        text=text,
         reasoning="".join(draft.reasoning),
         tool_calls=tuple(
             ToolCall(id=call_id, name=name, arguments=_arguments("".join(pieces)))
             for call_id, (name, pieces) in draft.calls.items()
         ),
         finish_reason=FinishReason.ERROR,
+        citations=tuple(cited for cited in draft.citations if link(cited) in text),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agents.runtime.context.citing import marked
 from agents.runtime.context.pairing import Answer, pair
 from agents.runtime.events import AssistantMessage, RunStarted, Stored, ToolReturned, UserMessage, UserMessageKind
 from agents.runtime.jsonrepair import NotJson, parse_object
@@ -202,7 +203,15 @@ def _render_event(part: PartRef, stored: Stored, messages: list[Message], lead: 
             return ""
         case ToolReturned():
             content = (TextPart(text=record.content),)
-            messages.append(Message(role=Role.TOOL, parts=content, tool_call_id=record.call_id, name=record.name))
+            messages.append(
+                Message(
+                    role=Role.TOOL,
+                    parts=content,
+                    tool_call_id=record.call_id,
+                    name=record.name,
+                    failure=record.failure,
+                )
+            )
             return ""
         case AssistantMessage():
             message = _assistant(record, part.params)
@@ -219,7 +228,7 @@ def _assistant(record: AssistantMessage, how: Mapping[str, Any]) -> Message:
     kept = how.get("calls", ())
     return Message(
         role=Role.ASSISTANT,
-        parts=(TextPart(text=record.text),) if record.text else (),
+        parts=(TextPart(text=marked(record.text, record.citations)),) if record.text else (),
         tool_calls=tuple(_sendable(call) for call in record.tool_calls if call.id in kept),
         reasoning=record.reasoning if how.get("reasoning") else "",
     )
@@ -251,7 +260,7 @@ def _told(stored: Stored, calls: Sequence[str]) -> str:
         return f"For context: the tool {record.name} returned: {record.content}"
     if not isinstance(record, AssistantMessage):
         return ""
-    lines = [f"For context: {who} said: {record.text}"] if record.text else []
+    lines = [f"For context: {who} said: {marked(record.text, record.citations)}"] if record.text else []
     lines += [
         f"For context: {who} called the tool {call.name} with {call.arguments}"
         for call in record.tool_calls

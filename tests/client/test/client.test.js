@@ -87,6 +87,21 @@ for (const [name, make] of [["WebSocket", overSocket], ["SSE", overHttp]]) {
       }
     });
 
+    test("citations: the passage comes before the link to it, and again with the history", async () => {
+      const agent = make();
+      const seen = await ask(agent, "cited");
+      assert.deepEqual(texts(agent), ["Costs fell [1](#c-k3f9ab)."]);
+      const shown = seen.events.findIndex(({ type, name }) => type === "CUSTOM" && name === "workbench.citation");
+      const linked = seen.events.findIndex(({ type, delta }) => type === "TEXT_MESSAGE_CONTENT" && delta.includes("#c-k3f9ab"));
+      assert.ok(shown >= 0 && shown < linked);
+      const { messageId, ...citation } = seen.events[shown].value;
+      assert.equal(messageId, agent.messages.at(-1).id);
+      assert.equal(citation.quote, "Costs fell by 5 %.");
+      const later = overSocket(agent.threadId);
+      await later.connectAgent();
+      assert.deepEqual(later.messages.at(-1).metadata.workbench.citations, [citation]);
+    });
+
     test("external tools: the run waits for the client's answer and goes on with it", async () => {
       const agent = make();
       const seen = await ask(agent, "external", { tools: [PICK] });
