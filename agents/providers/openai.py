@@ -14,7 +14,7 @@ import random
 import ssl
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ import httpx2
 import openai
 import orjson
 
-from agents.providers import openai_errors
+from agents.providers import openai_errors, openai_windows
 from agents.providers.openai_chunks import AnswerReader, window_of
 from agents.providers.openai_request import Dialect, Files, body_of
 from agents.providers.sse import EventParser, EventTooLarge
@@ -86,6 +86,7 @@ def client_of(endpoint: Endpoint) -> openai.AsyncOpenAI:
 
 async def close_clients() -> None:
     """Close the connections of the running loop: at the end of a process, a job's loop or a test."""
+    await openai_windows.close()
     for client in _clients.pop(asyncio.get_running_loop(), {}).values():
         await client.close()
 
@@ -114,6 +115,10 @@ class OpenAIModel:
 
     @property
     def info(self) -> ModelInfo:
+        """Return what is known; a window that no setting names comes from the server's list, once it was asked."""
+        if self._info.window_tokens is None:
+            window = openai_windows.told(self._endpoint.base_url, self._info.name)
+            return replace(self._info, window_tokens=window)
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -125,6 +130,8 @@ class OpenAIModel:
                 async with contextlib.aclosing(self._answer(request, reader)) as chunks:
                     async for chunk in chunks:
                         yield chunk
+                if self._info.window_tokens is None:
+                    openai_windows.ask_once(self._endpoint.base_url, self.list_models)
                 return
             except _AskAgain:
                 continue
@@ -146,14 +153,16 @@ class OpenAIModel:
             found = orjson.loads(response.content)
         except openai.APIStatusError as e:
             raise self._from_status(e) from None
-        except openai.APIConnectionError as e:
+        except (openai.APIConnectionError, *_BROKEN) as e:
             raise ModelUnavailable(UNREACHABLE) from e
         except orjson.JSONDecodeError as e:
             raise ModelError(NOT_A_MODEL_SERVER) from e
         entries = found.get("data") if isinstance(found, dict) else found
+        if not isinstance(entries, list):
+            raise ModelError(NOT_A_MODEL_SERVER)
         return tuple(
             ModelInfo(name=entry["id"], provider=self._info.provider, window_tokens=window_of(entry))
-            for entry in entries or ()
+            for entry in entries
             if isinstance(entry, dict) and isinstance(entry.get("id"), str)
         )
 

@@ -21,21 +21,40 @@ from agents.runtime.errors import (
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 MAX_DETAIL_CHARS = 300
 
-# Servers say it in their own words; these were gathered from public reports, not from every server's source.
-_TOO_LONG = re.compile(
-    r"context_length_exceeded"  # OpenAI, Azure: the code
-    r"|maximum context length"  # OpenAI, Azure, vLLM, OpenRouter
-    r"|maximum model length"  # vLLM: "... is longer than the maximum model length of"
-    r"|max_model_len"  # vLLM, older
-    r"|exceed_context_size_error"  # llama.cpp: the type
-    r"|exceeds? the available context size"  # llama.cpp
-    r"|exceed(?:s|ed)? (?:the )?(?:maximum |max )?context (?:length|window|size)"  # Ollama, llama.cpp python, LM Studio
-    r"|context (?:length|window|size) (?:is |was |has been )?exceeded"  # llama.cpp while it writes, MLX
-    r"|prompt is too long"  # Anthropic's compatible endpoint
-    r"|input token count .* exceeds the maximum"  # Gemini's
-    r"|greater than the context length",  # LM Studio
-    re.IGNORECASE,
-)
+# How each server says that a request is longer than the model's window: in code, type or message, in any case. Gathered
+# from public reports, as is the sample of each in tests/agents/test_openai_errors.py.
+TOO_LONG: dict[str, tuple[str, ...]] = {
+    "OpenAI": (
+        r"context_length_exceeded",
+        r"maximum context length",
+        r"exceeds the context window",
+        r"input tokens exceed the configured limit",
+    ),
+    "Azure": (r"context_length_exceeded", r"maximum context length"),
+    "vLLM": (
+        r"maximum context length",
+        r"longer than the maximum model length",
+        r"max_model_len",
+        r"too long to fit into the model",
+    ),
+    "llama.cpp": (
+        r"exceed_context_size_error",
+        r"exceeds the available context size",
+        r"context size has been exceeded",
+        r"exceed context window of",  # its Python server
+    ),
+    "Ollama": (r"exceeded max context length", r"input length exceeds (?:the |maximum )?context length"),
+    "LM Studio": (
+        r"greater than the context length",
+        r"when context the overflows",
+        r"cannot truncate prompt with n_keep",
+        r"context (?:length|window|size) (?:was |is |has been )?exceeded",
+    ),
+    "Anthropic": (r"prompt is too long", r"exceed context limit"),
+    "Gemini": (r"input token count .* exceeds the maximum",),
+    "OpenRouter": (r"maximum context length",),
+}
+_TOO_LONG = re.compile("|".join(sorted({p for patterns in TOO_LONG.values() for p in patterns})), re.IGNORECASE)
 _FILTERED = re.compile(r"content_filter|content_policy_violation|ResponsibleAIPolicyViolation", re.IGNORECASE)
 _NO_QUOTA = re.compile(r"insufficient_quota|billing_hard_limit|credit balance", re.IGNORECASE)
 _STATUS = re.compile(r"\b[45]\d\d\b")

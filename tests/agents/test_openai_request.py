@@ -1,10 +1,12 @@
 """What the openai provider sends, and the server's list of models."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 import pytest
 
+from agents.providers import openai_windows
 from agents.providers.openai import OpenAIModel, close_clients
 from agents.runtime.model import (
     Message,
@@ -15,13 +17,22 @@ from agents.runtime.model import (
     ToolSpec,
     text_message,
 )
-from tests.agents.openai_house import IMAGE, answer, asking, build, reply
+from tests.agents.house import until
+from tests.agents.openai_house import IMAGE, INFO, answer, asking, build, reply, said
 from tests.modelserver import (
+    Cut,
+    Hang,
     ModelServer,
+    Raw,
+    Reply,
     chunk,
+    error,
     finish,
+    plain,
     text,
 )
+
+UNKNOWN = replace(INFO, window_tokens=None)
 
 
 @pytest.fixture
@@ -124,3 +135,51 @@ async def test_the_models_list_tells_windows_where_servers_do(server: ModelServe
     ]
     found = {m.name: m.window_tokens for m in await fast.list_models()}
     assert found == {"a": 4096, "b": 8192, "c": 32768, "d": None}
+
+
+async def test_an_unknown_window_is_asked_once_after_an_answer(server: ModelServer) -> None:
+    model = build(server, info=UNKNOWN)
+    server.models = [{"id": "test", "max_model_len": 4096}, {"id": "other", "max_model_len": 8192}]
+    server.script(*(reply(*text("ok"), *finish()) for _ in range(3)))
+    assert model.info.window_tokens is None
+    await answer(model)
+    await until(lambda: model.info.window_tokens == 4096)
+    assert model.info == replace(UNKNOWN, window_tokens=4096)
+    await asyncio.gather(answer(model), answer(build(server, info=UNKNOWN)))
+    assert [r.path.rpartition("/")[2] for r in server.requests].count("models") == 1
+    await close_clients()
+
+
+async def test_a_window_that_is_set_is_not_asked(server: ModelServer) -> None:
+    model = build(server, info=replace(INFO, window_tokens=1000))
+    server.script(reply(*text("ok"), *finish()), reply(*text("ok"), *finish()))
+    await answer(model)
+    await answer(model)
+    await close_clients()
+    assert server.requests == server.chats and model.info.window_tokens == 1000
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "httpx"])
+@pytest.mark.parametrize(
+    "list_reply",
+    [
+        error(404, "no such path"),
+        plain({"data": 7}),
+        plain("surprise"),
+        Reply(steps=(Raw(b"<html>"),)),
+        Reply(steps=(Cut(),)),
+        Reply(steps=(Hang(),)),
+    ],
+)
+async def test_a_list_that_fails_leaves_the_window_unknown_and_harms_nothing(
+    server: ModelServer, transport: str, list_reply: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_windows, "ASK_S", 0.05)
+    server.list_reply = list_reply
+    model = build(server, info=UNKNOWN, transport=transport)
+    server.script(reply(*text("one"), *finish()), reply(*text("two"), *finish()))
+    assert said(await answer(model)) == "one"
+    await asyncio.to_thread(server.wait_for, 2)  # the list was asked
+    assert said(await answer(model)) == "two"
+    await close_clients()
+    assert model.info.window_tokens is None
