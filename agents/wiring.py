@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -10,22 +11,28 @@ from uuid import uuid4
 from django.conf import settings
 
 from agents.presets import assistant
-from agents.providers import offline, openai
-from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactRef
-from agents.runtime.errors import Rejected
-from agents.runtime.events import UserMessage
+from agents.providers import embeddings, minilm, offline, openai
+from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
+from agents.runtime.context.guard import guard
+from agents.runtime.embedding import Embedder
+from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.invocation import Limits, Services
 from agents.runtime.model import FilePart, Model, ModelInfo, Part
+from agents.runtime.planning import check
 from agents.runtime.runner import Runner
 from agents.runtime.session import OpenRun, RunRequest
+from agents.runtime.tools import Family
 from agents.stores import db
+from agents.stores.knowledge import PgKnowledge
 from agents.stores.sessions import PgSessionStore
 from agents.tools import artifacts as artifact_tools
-from artifacts.rows import session_of_thread
+from agents.tools import knowledge as knowledge_tools
+from artifacts.rows import missing, session_of_thread
 from artifacts.store import DjangoArtifactStore
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_DEFAULT = "gpt-4.1"
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +60,13 @@ def redis_url() -> str:
 
 def build() -> Wiring:
     """Return the wiring of this installation."""
-    agent = assistant.build(artifact_tools.tools())
+    agent = assistant.build((*knowledge_tools.tools(), *artifact_tools.tools()))
     runner = Runner(
         agents={agent.name: agent},
         default_agent=agent.name,
-        sessions=PgSessionStore(),
+        sessions=PgSessionStore(runs_per_owner=settings.RUNS_PER_OWNER),
         services=services,
-        limits=Limits(),
+        limits=LIMITS,
         now=now,
         new_id=new_id,
     )
@@ -85,6 +92,7 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
     return Services(
         model=model_of(request.model, request.owner_id),
         artifacts=files,
+        knowledge=PgKnowledge(request.owner_id, int(opened.session.id), opened.sources, embedder=embedder()),
         ledger=opened.ledger,
         now=now,
         new_id=new_id,
@@ -117,6 +125,32 @@ def model_of(name: str, owner_id: int) -> Model:
     return openai.OpenAIModel(info=found.info, endpoint=found.endpoint, files=image)
 
 
+def embedder() -> Embedder | None:
+    """Return what makes vectors for search, one per process; None = words alone."""
+    if settings.EMBEDDER == "minilm":
+        return _minilm(settings.EMBEDDER_TIMEOUT_S)
+    if settings.EMBEDDER == "openai":
+        own = settings.EMBEDDER_BASE_URL
+        return _endpoint(
+            own or settings.OPENAI_BASE_URL or OPENAI_URL,
+            # the models' key is not for another server
+            settings.EMBEDDER_API_KEY or ("" if own else settings.OPENAI_API_KEY),
+            settings.EMBEDDER_MODEL,
+            settings.EMBEDDER_TIMEOUT_S,
+        )
+    return None
+
+
+@cache
+def _minilm(query_s: float) -> Embedder:
+    return minilm.MiniLM(query_s=query_s)
+
+
+@cache
+def _endpoint(base_url: str, api_key: str, model: str, query_s: float) -> Embedder:
+    return embeddings.OpenAIEmbedder(base_url=base_url, api_key=api_key, model=model, query_s=query_s)
+
+
 def _configured(entry: dict[str, Any]) -> ConfiguredModel:
     info = ModelInfo(
         name=entry["name"],
@@ -139,38 +173,73 @@ def _configured(entry: dict[str, Any]) -> ConfiguredModel:
 
 
 async def prepare(request: RunRequest) -> RunRequest:
-    """Name the model, store uploads, and look up every file the message names, for this owner. Raises Rejected."""
+    """Name the model, look up the documents to answer from, store uploads, bring the files the message names into its
+    conversation, guard long answers.
+
+    All for this owner: another's file is not found. Raises Rejected, and StorageUnavailable if a file was not kept.
+    """
     names = [model.info.name for model in models()]
     if request.model and request.model not in names:
         raise Rejected("model_unavailable", f'There is no model "{request.model}" here.')
     request = replace(request, model=request.model or names[0])
+    if request.sources_given and request.sources:
+        for unknown in await db.in_thread(missing)(request.owner_id, request.sources):
+            raise Rejected("invalid_input", f'There is no document "{unknown}".')
+    try:
+        return await _with_files(await _guarded(request))
+    except ArtifactMissing as error:
+        raise Rejected("invalid_input", "An attached file is not there any more.") from error
+    except ArtifactInvalid as error:
+        raise Rejected("invalid_input", str(error)) from error
+    except ArtifactNotKept as error:
+        raise StorageUnavailable from error
+
+
+async def _with_files(request: RunRequest) -> RunRequest:
     message = request.message
     if message is None or not (request.uploads or any(isinstance(part, FilePart) for part in message.parts)):
         return request
     if len(request.uploads) > settings.MAX_FILES_PER_MESSAGE:
         raise Rejected("payload_too_large", f"At most {settings.MAX_FILES_PER_MESSAGE} files per message.")
-    find = db.in_thread(session_of_thread)
-    session_id = await find(request.owner_id, request.thread_id, make=bool(request.uploads))
-    if request.uploads and session_id is None:
+    anywhere = DjangoArtifactStore(owner_id=request.owner_id, session_id=None)
+    named: dict[Part, ArtifactRef] = {}
+    for part in message.parts:
+        if isinstance(part, FilePart):
+            named[part] = await anywhere.find(part.artifact_id, part.version or None)
+    files = await _files_of_thread(request, make=True)
+    if files is None:
         raise Rejected("thread_not_found")
-    files = DjangoArtifactStore(owner_id=request.owner_id, session_id=None if session_id is None else str(session_id))
-    parts: list[Part] = []
-    try:
-        for part in message.parts:
-            parts.append(await _looked_up(part, files) if isinstance(part, FilePart) else part)
-        for upload in request.uploads:
-            ref = await files.save(name=upload.name, data=upload.data, mime=upload.mime, origin={"kind": "upload"})
-            parts.append(_part(ref))
-    except ArtifactMissing as error:
-        raise Rejected("invalid_input", "An attached file is not there any more.") from error
-    except ArtifactInvalid as error:
-        raise Rejected("invalid_input", str(error)) from error
-    whole = UserMessage(id=message.id, parts=tuple(parts), kind=message.kind, context=message.context)
-    return replace(request, message=whole, uploads=())
+    parts = [_part(await files.bring(named[part])) if part in named else part for part in message.parts]
+    for upload in request.uploads:
+        ref = await files.save(name=upload.name, data=upload.data, mime=upload.mime, origin={"kind": "upload"})
+        parts.append(_part(ref))
+    return replace(request, message=replace(message, parts=tuple(parts)), uploads=())
 
 
-async def _looked_up(part: FilePart, files: DjangoArtifactStore) -> FilePart:
-    return _part(await files.find(part.artifact_id, part.version or None))
+async def _guarded(request: RunRequest) -> RunRequest:
+    """Return the request with the answers to external calls as they may be stored, like results of our own tools."""
+    if all(len(result.content.encode()) <= LIMITS.tool_result_bytes for result in request.tool_results):
+        return request
+    check(request)  # what will be refused anyway leaves no file behind
+    files = await _files_of_thread(request, make=False)
+    if files is None:
+        raise Rejected("thread_not_found")
+    results = [
+        await guard(
+            result,
+            family=Family.GENERAL,
+            limit_bytes=LIMITS.tool_result_bytes,
+            artifacts=files,
+            run_id=request.run_id,
+        )
+        for result in request.tool_results
+    ]
+    return replace(request, tool_results=tuple(results))
+
+
+async def _files_of_thread(request: RunRequest, *, make: bool) -> DjangoArtifactStore | None:
+    session_id = await db.in_thread(session_of_thread)(request.owner_id, request.thread_id, make=make)
+    return None if session_id is None else DjangoArtifactStore(owner_id=request.owner_id, session_id=str(session_id))
 
 
 def _part(ref: ArtifactRef) -> FilePart:

@@ -164,6 +164,7 @@ class ModelServer:
         self.port = port
         self.steady = steady
         self.models = [dict(m) for m in models] or [{"id": "test", "object": "model"}]
+        self.list_reply: Reply | None = None  # in place of the models
         self.requests: list[Received] = []
         self._replies: list[Reply] = []
         self._changed = threading.Condition()
@@ -247,7 +248,7 @@ class ModelServer:
             self.requests.append(request)
             self._changed.notify_all()
             if request.path.endswith("/models"):
-                return plain({"object": "list", "data": self.models})
+                return self.list_reply or plain({"object": "list", "data": self.models})
             if not request.path.endswith("/chat/completions"):
                 return error(404, "unknown path")
             if self._replies:

@@ -57,7 +57,7 @@ class Following:
             "run": feed.run_id,
             "key": str(feed.run_key),
         }
-        self._spawn(self._log.tell(message))
+        self._log.announce(message)  # goes out with the run's first frames
 
     def ended(self, feed: Feed) -> None:
         """Keep the frames of a run of this process for a while, then forget them."""

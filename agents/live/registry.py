@@ -168,20 +168,19 @@ class Live:
     async def _start(self, request: RunRequest, watch: Watch | None) -> Started:
         # One at a time per owner, so that starts that race cannot pass the limit together.
         async with self._doors.setdefault(request.owner_id, asyncio.Lock()):
-            if await runs.running_count(owner_id=request.owner_id) >= self.wiring.runs_per_owner:
-                if found := await self._same(request):
-                    return found
-                raise Rejected("rate_limited", "Too many runs at once. Wait until one has ended, or stop one.")
             return await self._open(request, watch)
 
     async def _open(self, request: RunRequest, watch: Watch | None) -> Started:
-        if request.uploads and (found := await self._same(request)):
-            return found
+        if request.uploads:  # not stored for a run that will not be
+            if found := await self._same(request):
+                return found
+            if await runs.running_count(owner_id=request.owner_id) >= self.wiring.runs_per_owner:
+                raise sessions.too_many_runs()
         prepared = await self.wiring.prepare(request)
         try:
             opened = await self.wiring.runner.open(prepared)
         except Rejected as error:
-            if error.code in ("run_conflict", "run_id_reused") and (found := await self._same(request)):
+            if error.code in ("run_conflict", "run_id_reused", "rate_limited") and (found := await self._same(request)):
                 return found
             if error.code != "run_conflict" or not await self._clear_away(request):
                 raise
@@ -292,10 +291,15 @@ class Live:
 
     # Stopping and steering
 
-    async def cancel(self, *, owner_id: int, thread_id: str, run_id: str) -> bool:
-        """Ask a run to stop, wherever it runs. False: unknown, over, or asked before."""
+    async def cancel(self, *, owner_id: int, thread_id: str, run_id: str, call_id: str = "") -> bool:
+        """Ask a run to stop, wherever it runs, or only one of its tool calls. False: unknown, over, or asked before.
+
+        True for a call of a run in another process: asked, if the call still goes on there.
+        """
         feed = self.following.feeds.get((owner_id, thread_id, run_id))
         local = self._runs.get(feed.run_key) if feed is not None else None
+        if local is not None and call_id:
+            return local.token.cancel_call(call_id)
         if local is not None:
             first = local.token.cancel(CancelReason.USER)
             if first:
@@ -304,6 +308,9 @@ class Live:
         found = await runs.find_run(owner_id=owner_id, thread_id=thread_id, run_id=run_id)
         if found is None or found.cancel_requested:
             return False
+        if call_id:
+            await self.log.tell({"kind": "cancel_call", "key": str(found.run_key), "call": call_id})
+            return found.status is RunStatus.RUNNING
         if not await runs.request_cancel(owner_id=owner_id, thread_id=thread_id, run_id=run_id):
             return False
         await self.log.tell({"kind": "cancel", "key": str(found.run_key)})
@@ -322,8 +329,15 @@ class Live:
         Rejected: thread_not_found, invalid_input (the run to steer is over, a file is not there, the conversation has
         a message of this id); StorageUnavailable.
         """
-        if any(isinstance(part, FilePart) for part in message.parts):
-            looked_up = RunRequest(owner_id=owner_id, thread_id=thread_id, run_id=run_id, message=message)
+        if message.sources or any(isinstance(part, FilePart) for part in message.parts):
+            looked_up = RunRequest(
+                owner_id=owner_id,
+                thread_id=thread_id,
+                run_id=run_id,
+                message=message,
+                sources=message.sources,
+                sources_given=True,
+            )
             message = (await self.wiring.prepare(looked_up)).message or message
         await inbox.put(owner_id=owner_id, thread_id=thread_id, message=message, kind=inbox.Kind(kind), run_id=run_id)
         self._spawn(hints.thread_changed(owner_id, thread_id, "inbox"))
@@ -339,6 +353,9 @@ class Live:
         if message.get("kind") == "cancel":
             if run := self._runs.get(int(message["key"])):
                 run.token.cancel(CancelReason.USER)
+        elif message.get("kind") == "cancel_call":
+            if run := self._runs.get(int(message["key"])):
+                run.token.cancel_call(message["call"])
         elif message.get("kind") == "steer":
             feed = self.following.feeds.get((int(message["owner"]), message["thread"], message["run"]))
             if feed is not None:

@@ -19,6 +19,7 @@ from agents.runtime.model import Model, TextPart
 from agents.runtime.runner import Runner
 from agents.runtime.session import OpenRun, RunRequest
 from agents.runtime.testing import MemoryArtifactStore, WaitFor
+from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
 from agents.stores.sessions import PgSessionStore
 from agents.wiring import Wiring
 
@@ -47,7 +48,7 @@ def wiring(model: Model, *, tools: Any = (), agent: Any = None, redis_url: str =
     runner = Runner(
         agents={chosen.name: chosen},
         default_agent=chosen.name,
-        sessions=PgSessionStore(),
+        sessions=PgSessionStore(runs_per_owner=most),
         services=services,
         limits=Limits(),
         now=lambda: datetime.now(UTC),
@@ -96,6 +97,17 @@ class Gate:
         self.go = asyncio.Event()
         self.reached = asyncio.Event()
         self.step = WaitFor(self.go, self.reached)
+
+
+def slow_tool(gate: Gate) -> FunctionTool:
+    """A tool, "slow", that stands still at the gate."""
+
+    async def slow(arguments: Any, context: ToolContext) -> ToolResult:
+        gate.reached.set()
+        await asyncio.wait_for(gate.go.wait(), PATIENCE_S)
+        return ToolResult(content="done")
+
+    return FunctionTool(spec=ToolSpec(name="slow", description="Waits."), function=slow)
 
 
 async def until(true: Callable[[], Any], what: str = "") -> None:

@@ -14,7 +14,7 @@ from agents.runtime.session import RunStatus
 from agents.runtime.testing import ScriptedModel, call, text, turn
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
 from agents.stores import pool, runs, sessions
-from tests.agents.house import REDIS_URL, Ear, Gate, ask, follow, house, said, two_processes, until
+from tests.agents.house import REDIS_URL, Ear, Gate, ask, follow, house, said, slow_tool, two_processes, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -88,6 +88,21 @@ async def test_4_7_cancel_from_another_process(alice: Any) -> None:
         assert (await ear.end(started.run_id))["outcome"]["type"] == "cancelled"
         await until(lambda: not here.runs)
         assert not await there.cancel(**asked)
+
+
+async def test_a_step_is_stopped_from_another_process(alice: Any) -> None:
+    gate = Gate()
+    model = ScriptedModel(turn(call("c1", "slow", {})), turn(text("Without it.")))
+    async with two_processes(model, tools=(slow_tool(gate),)) as (here, there):
+        started = await here.start(ask(alice.id))
+        ear = await follow(here, started, alice.id)
+        await gate.reached.wait()
+        await until(lambda: here.following.remote._places)
+        asked = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id}
+        assert await there.cancel(**asked, call_id="c1")
+        assert (await ear.end(started.run_id))["outcome"] == {"type": "success"}
+        await until(lambda: not here.runs)
+        assert not await there.cancel(**asked, call_id="c1")
 
 
 async def test_a_cancel_that_got_lost_is_read_with_the_heartbeat(alice: Any) -> None:

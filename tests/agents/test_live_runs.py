@@ -17,7 +17,7 @@ from agents.runtime.session import CancelReason, RunRequest, RunStatus
 from agents.runtime.testing import ScriptedModel, call, text, turn
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
 from agents.stores import inbox, pool, runs, sessions
-from tests.agents.house import PATIENCE_S, Ear, Gate, ask, follow, house, said, until
+from tests.agents.house import PATIENCE_S, Ear, Gate, ask, follow, house, said, slow_tool, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,6 +144,22 @@ async def test_1_5_cancel_ends_the_run_and_a_second_cancel_is_too_late(alice: An
         assert not await live.cancel(**asked)
         found = await runs.find_run(owner_id=alice.id, thread_id="t", run_id=started.run_id)
         assert found is not None and found.status is RunStatus.CANCELLED
+
+
+async def test_one_step_is_stopped_and_the_answer_goes_on(alice: Any) -> None:
+    gate = Gate()
+    model = ScriptedModel(turn(call("c1", "slow", {})), turn(text("Without it.")))
+    async with house(model, tools=(slow_tool(gate),)) as live:
+        started = await live.start(ask(alice.id))
+        ear = await follow(live, started, alice.id)
+        await gate.reached.wait()
+        asked = {"owner_id": alice.id, "thread_id": "t", "run_id": started.run_id}
+        assert not await live.cancel(**asked, call_id="c2")
+        assert await live.cancel(**asked, call_id="c1")
+        assert (await ear.end(started.run_id))["outcome"] == {"type": "success"}
+        assert ear.text(started.run_id) == "Without it."
+        (result,) = [f for f in ear.frames if f["type"] == "TOOL_CALL_RESULT"]
+        assert result["metadata"]["workbench"]["status"] == "cancelled"
 
 
 async def test_1_5b_nobody_cancels_the_run_of_another(alice: Any, bob: Any) -> None:
@@ -409,26 +425,50 @@ async def test_a_run_that_is_fenced_stops_without_a_word(alice: Any) -> None:
         assert ear.ends(started.run_id) == [] and run.token.reason is CancelReason.FENCED
 
 
-async def test_a_heartbeat_that_breaks_is_started_again(alice: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_heartbeat_whose_statement_fails_goes_on_and_renews_the_lease(
+    alice: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Without it every run of the process would be lost in the end."""
     monkeypatch.setattr("agents.live.beat.BEAT_S", 0.01)
-    monkeypatch.setattr("agents.live.registry.SERVE_AGAIN_S", 0.01)
-    beats: list[int] = []
-
-    async def heartbeat(pairs: Any) -> Any:
-        beats.append(len(pairs))
-        if len(beats) == 1:
-            raise ZeroDivisionError("a mistake")
-        return await real(pairs)
-
-    real = runs.heartbeat
-    monkeypatch.setattr(runs, "heartbeat", heartbeat)
+    monkeypatch.setattr("agents.live.beat.RETRY_S", 0.01)
     gate = Gate()
+
+    async def rename(column: str, to: str) -> None:
+        await pool.fetch(f"ALTER TABLE agents_run RENAME COLUMN {column} TO {to}", ())
+
     async with house(ScriptedModel(turn(gate.step, text("a")))) as live:
         started = await live.start(ask(alice.id))
-        await until(lambda: len(beats) > 2)
+        await gate.reached.wait()
+        await rename("lease_expires_at", "gone")  # as a half-done migration leaves it
+        try:
+            await until(lambda: caplog.text.count("heartbeat failed") > 1)
+        finally:
+            await rename("gone", "lease_expires_at")
+        await pool.fetch("UPDATE agents_run SET lease_expires_at = now() - interval '1 hour'", ())
+        async with asyncio.timeout(PATIENCE_S):
+            renewed = "SELECT 1 FROM agents_run WHERE lease_expires_at > now()"
+            while not await pool.fetch(renewed, ()):  # noqa: ASYNC110  # nobody announces a renewed lease
+                await asyncio.sleep(0.01)
         gate.go.set()
         assert (await (await follow(live, started, alice.id)).end(started.run_id))["type"] == "RUN_FINISHED"
+
+
+async def test_a_service_that_breaks_off_is_started_again(
+    alice: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("agents.live.registry.SERVE_AGAIN_S", 0.01)
+    rounds: list[int] = []
+
+    async def service() -> None:
+        rounds.append(len(rounds))
+        if len(rounds) == 1:
+            raise ZeroDivisionError("a mistake")
+        await asyncio.Event().wait()
+
+    async with house(ScriptedModel()) as live:
+        live._serve("test", service)
+        await until(lambda: rounds == [0, 1])
+    assert "live's test broke off" in caplog.text
 
 
 async def test_a_run_whose_caller_goes_away_while_it_starts_runs_all_the_same(alice: Any) -> None:

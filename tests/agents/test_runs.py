@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import psycopg
 import pytest
 import pytest_asyncio
 from django.contrib.auth import get_user_model
@@ -12,10 +13,11 @@ from django.contrib.auth import get_user_model
 from agents.runtime.errors import Rejected, RunFenced
 from agents.runtime.events import RunFailed, Stamped, UserMessage
 from agents.runtime.session import OpenRun, RunEnd, RunStatus
-from agents.stores import db, inbox, pool, runs, sessions, writer
+from agents.stores import db, histories, inbox, pool, runs, sessions, writer
 from agents.stores.sessions import PgSessionStore
 from tests.agents import counting
 from tests.agents.records import FINISHED, answer, finished, planner, request, stamp, texts, user
+from tests.agents.wall import walled
 
 pytestmark = pytest.mark.usefixtures("hot_stores")
 
@@ -215,6 +217,7 @@ async def test_opening_a_run_over_500_events_takes_three_statements(alice: int) 
     for _ in range(10):
         await run.ledger.append([stamp(answer("x" * 200)) for _ in range(50)])
     await run.ledger.append([stamp(finished())], end=FINISHED)
+    histories._histories.clear()  # as a process that does not know the conversation
     with counting.counted() as statements:
         following = await opened(alice, run_id="r2")
     assert len(following.history) == 503
@@ -231,18 +234,16 @@ async def test_an_opening_whose_answer_was_lost_is_recognised_as_our_own(
     alice: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await opened(alice)).ledger.append([stamp(finished())], end=FINISHED)
-    real, lost_once = pool.fetch, []
-
-    async def lossy(statement: str, params: pool.Params) -> list[tuple[object, ...]]:
-        rows = await real(statement, params)
-        if "INSERT INTO agents_run" in statement and not lost_once:
-            lost_once.append(1)
-            return await real(statement, params)  # the connection broke after the commit; it is sent again
-        return rows
-
-    monkeypatch.setattr(pool, "fetch", lossy)
-    run = await opened(alice, run_id="r2")
-    assert lost_once
+    async with walled(monkeypatch) as wall, asyncio.timeout(10):
+        wall.lose = b"precious words"  # the statement that stores them
+        opening = asyncio.ensure_future(opened(alice, run_id="r2", message=user("precious words", id="m-r2")))
+        async with await psycopg.AsyncConnection.connect(**wall.real) as beside:
+            stored = "SELECT 1 FROM agents_run WHERE client_id = 'r2'"
+            while not await (await beside.execute(stored)).fetchone():  # noqa: ASYNC110  # the server has no event
+                await asyncio.sleep(0.01)
+        assert not opening.done()
+        await wall.cut()
+        run = await opening
     assert [s.position for s in run.records] == [4, 5]
     assert [s.position for s in run.history] == [1, 2, 3]
     await run.ledger.append([stamp(answer("goes on"))])

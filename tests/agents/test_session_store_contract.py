@@ -134,7 +134,7 @@ async def test_appended_records_come_back_as_they_were_with_their_positions(hous
     assert (await house.visible(house.alice))[1:] == stored
 
 
-async def test_1_3_the_same_event_id_appended_twice_in_a_run_is_one_row(house: House) -> None:
+async def test_context_1_3_the_same_event_id_appended_twice_in_a_run_is_one_row(house: House) -> None:
     opened = await house.store.open_run(request(house.alice), planner())
     once = stamp(answer("one"), id="same")
     first = await opened.ledger.append([once])
@@ -151,14 +151,14 @@ async def test_an_id_twice_in_one_append_is_stored_once(house: House) -> None:
     assert [s.position for s in stored] == [2, 2, 3]
 
 
-async def test_1_4_two_events_with_empty_ids_are_both_stored(house: House) -> None:
+async def test_context_1_4_two_events_with_empty_ids_are_both_stored(house: House) -> None:
     opened = await house.store.open_run(request(house.alice), planner())
     await opened.ledger.append([stamp(answer("one"), id=""), stamp(answer("two"), id="")])
     await opened.ledger.append([stamp(answer("three"), id="")])
     assert texts(await house.visible(house.alice)) == ["one", "two", "three"]
 
 
-async def test_1_9_a_none_in_a_state_delta_is_read_back_as_an_explicit_null(house: House) -> None:
+async def test_context_1_9_a_none_in_a_state_delta_is_read_back_as_an_explicit_null(house: House) -> None:
     opened = await house.store.open_run(request(house.alice), planner())
     await opened.ledger.append([stamp(changed(color="red", size=3))])
     await opened.ledger.append([stamp(changed(color=None, user__name=None))])
@@ -167,14 +167,14 @@ async def test_1_9_a_none_in_a_state_delta_is_read_back_as_an_explicit_null(hous
     assert after.session.state == {"color": None, "size": 3, "user:name": None}
 
 
-async def test_1_8_a_temp_key_is_refused_at_the_door_and_nothing_of_the_append_is_stored(house: House) -> None:
+async def test_context_1_8_a_temp_key_is_refused_at_the_door_and_nothing_of_the_append_is_stored(house: House) -> None:
     opened = await house.store.open_run(request(house.alice), planner())
     with pytest.raises(ValueError):
         await opened.ledger.append([stamp(answer("one")), stamp(changed(temp__x=1))])
     assert texts(await house.visible(house.alice)) == []
 
 
-async def test_1_12_equal_timestamps_keep_their_append_order(house: House) -> None:
+async def test_context_1_12_equal_timestamps_keep_their_append_order(house: House) -> None:
     opened = await house.store.open_run(request(house.alice), planner())
     words = [f"word {n}" for n in range(100)]
     await opened.ledger.append([stamp(answer(w), at=AT) for w in words[:60]])

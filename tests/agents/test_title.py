@@ -145,7 +145,7 @@ async def test_a_model_gives_the_title_and_the_call_is_in_the_books(anna: Any, s
     server.script(Reply(steps=(*text('"Harbour Fees"'), *finish(counts=usage(60, 4)))))
     await title.run(job)
     assert await title_of(job) == "Harbour Fees"
-    sent = server.requests[0].body["messages"]
+    sent = server.chats[0].body["messages"]
     assert "What does the harbour charge?" in sent[1]["content"]
     assert "90 euros" in sent[1]["content"]
     (call,) = await in_thread(_calls)(anna.pk)
@@ -181,7 +181,7 @@ async def test_a_persons_title_is_never_written_over(anna: Any, server: ModelSer
     await in_thread(_rename)(job, "Mine")
     await title.run(job)
     assert await title_of(job) == "Mine"
-    assert server.requests == []
+    assert server.chats == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -191,7 +191,7 @@ async def test_a_second_run_of_the_job_changes_nothing(anna: Any, server: ModelS
     await title.run(job)
     await title.run(job)
     assert await title_of(job) == "Harbour Fees"
-    assert len(server.requests) == 1
+    assert len(server.chats) == 1
 
 
 @pytest.fixture

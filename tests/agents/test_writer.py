@@ -11,6 +11,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 from django.contrib.auth import get_user_model
+from django.db import connections
 
 from agents import jobs
 from agents.models.event import Event
@@ -116,7 +117,7 @@ async def test_one_bad_row_fails_alone(alice: int) -> None:
     assert len(await runs[4].ledger.append([stamp(answer("after"))])) == 1
 
 
-async def test_1_3_after_a_failed_append_the_same_id_can_be_stored(alice: int) -> None:
+async def test_context_1_3_after_a_failed_append_the_same_id_can_be_stored(alice: int) -> None:
     """Spec context 1, test 3, second half."""
     run = await opened(alice)
     with pytest.raises(RecordInvalid):
@@ -262,8 +263,7 @@ async def test_a_database_that_stays_away_is_told_after_a_while(alice: int, monk
     run = await opened(alice)
     monkeypatch.setattr(pool, "AWAY_S", 1.0)
     backend = await writer_backend()
-    params = pool.params()
-    monkeypatch.setattr(pool, "params", lambda: {**params, "port": 1})  # nobody listens there
+    monkeypatch.setitem(connections["default"].settings_dict, "PORT", 1)  # nobody listens there
     await kill(backend)
     with pytest.raises(StorageUnavailable):
         await run.ledger.append([stamp(answer("x"))])

@@ -29,8 +29,9 @@ def children(pid: int) -> list[int]:
     """Return the process and everything below it."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += children(int(child))
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+            for child in task.read_text().split():
+                found += children(int(child))
     return found
 
 
@@ -111,8 +112,9 @@ class Stack:
     @property
     def web(self) -> int:
         for pid in self.pids:
-            if "workbench.serve" in Path(f"/proc/{pid}/cmdline").read_text():
-                return pid
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if "workbench.serve" in Path(f"/proc/{pid}/cmdline").read_text():
+                    return pid
         raise RuntimeError("no web process")
 
     def pin(self) -> None:

@@ -16,8 +16,8 @@ class Page:
         self.heard: list[dict[str, str]] = []
         self.first = asyncio.Event()
 
-    def hint(self, data: bytes) -> None:
-        self.heard.append(orjson.loads(data))
+    def hint(self, *frames: bytes) -> None:
+        self.heard += map(orjson.loads, frames)
         self.first.set()
 
 
