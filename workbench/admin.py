@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import pgettext_lazy
 
 from workbench.models import ApiToken, SignInLink
 
@@ -37,7 +38,7 @@ class ApiTokenAdmin(NoEditAdmin):
     search_fields = ("=prefix", "=owner__username")
     actions = ("revoke",)
 
-    @admin.action(description="Revoke selected keys", permissions=["delete"])
+    @admin.action(description=pgettext_lazy("admin", "Revoke selected keys"), permissions=["delete"])
     def revoke(self, request: HttpRequest, tokens: QuerySet[ApiToken]) -> None:
         tokens.filter(revoked_at=None).update(revoked_at=timezone.now())
 

@@ -112,8 +112,11 @@ async def conversation(request: HttpRequest, who: Identity) -> HttpResponseBase:
 async def cancel(request: HttpRequest, who: Identity) -> HttpResponseBase:
     """Ask a run to stop. 200 means asked, not stopped: the run ends with its own terminal event."""
     frame = decode.cancel_request(await _body(request))
-    if not await registry.current().cancel(owner_id=who.owner_id, thread_id=frame.thread_id, run_id=frame.run_id):
-        raise Rejected("thread_not_found", "There is no such run, it is over, or it was told to stop before.")
+    asked = await registry.current().cancel(
+        owner_id=who.owner_id, thread_id=frame.thread_id, run_id=frame.run_id, call_id=frame.call_id
+    )
+    if not asked:
+        raise Rejected("thread_not_found", "There is no such run or call, it is over, or it was told to stop before.")
     answer = control.cancel_asked(thread_id=frame.thread_id, run_id=frame.run_id)
     return HttpResponse(answer, content_type="application/json")
 

@@ -212,10 +212,13 @@ class Connection:
                 await self._accept(frame, frame.thread_id)
             case CancelFrame():
                 if not await registry.current().cancel(
-                    owner_id=self._who.owner_id, thread_id=frame.thread_id, run_id=frame.run_id
+                    owner_id=self._who.owner_id,
+                    thread_id=frame.thread_id,
+                    run_id=frame.run_id,
+                    call_id=frame.call_id,
                 ):
                     raise Rejected(
-                        "thread_not_found", "There is no such run, it is over, or it was told to stop before."
+                        "thread_not_found", "There is no such run or call, it is over, or it was told to stop before."
                     )
                 await self._accept(frame, frame.thread_id, run_id=frame.run_id)
             case SteerFrame():

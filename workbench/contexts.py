@@ -71,7 +71,8 @@ class Transcript:
     """A stretch of a conversation. before: position to read older ones from, 0 if there are none.
 
     run_id: the run going on, "" if none; its own records are not in `entries`: the socket replays them.
-    last_run, last_state: the newest run that `entries` knows.
+    last_run, last_state: the newest run that `entries` knows. default_model: an answer by another one says so; "" if
+    there is no choice.
     """
 
     thread_id: str
@@ -80,11 +81,15 @@ class Transcript:
     run_id: str = ""
     last_run: str = ""
     last_state: str = ""
+    default_model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPage:
-    """The conversation page. new: nothing was said yet, and the thread exists in this page only."""
+    """The conversation page. new: nothing was said yet, and the thread exists in this page only.
+
+    models: names to choose from, the default first; none if there is no choice.
+    """
 
     me: Me
     sessions: Sessions
@@ -94,6 +99,8 @@ class SessionPage:
     waiting: tuple[Waiting, ...] = ()
     deleted: str = ""
     max_files: int = 10
+    models: tuple[str, ...] = ()
+    starters: tuple[wording.Starter, ...] = ()
     words: dict[str, Any] = field(default_factory=wording.words)
 
 

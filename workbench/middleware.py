@@ -99,6 +99,7 @@ def policy(request: HttpRequest) -> str:
             "font-src 'self'",
             f"connect-src 'self'{sockets}",
             "manifest-src 'self'",
+            "frame-src 'self'",
             "form-action 'self'",
             "frame-ancestors 'none'",
             "base-uri 'none'",

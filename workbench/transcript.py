@@ -1,11 +1,13 @@
 """Stored records -> what the conversation page shows. Pure; the scripts build the same things from live events."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agents.protocols.agui import blocks
+from agents.protocols.agui import blocks, history
 from agents.runtime.artifacts import ArtifactRef
+from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
     AssistantMessage,
     Outcome,
@@ -19,8 +21,10 @@ from agents.runtime.events import (
     UserMessageKind,
 )
 from agents.runtime.model import FilePart, FinishReason, TextPart
-from workbench import wording
+from agents.stores.lines import Branching
+from workbench import documentwords, wording
 
+ENDED_WITH_RUN = frozenset({ToolFailure.LOST, ToolFailure.RUN_ENDED})  # nobody went on without it
 BRIEF_MS = 50  # a shorter time is not worth a number
 STATES = {
     ToolStatus.OK: "done",
@@ -44,7 +48,7 @@ class Step:
 
     @property
     def sentence(self) -> tuple[str, str, str]:
-        return wording.tool_sentence(self.name, self.arguments, done=self.state != "running")
+        return wording.tool_sentence(self.name, self.arguments, self.state)
 
     @property
     def time(self) -> str:
@@ -69,7 +73,7 @@ class Phase:
 
     @property
     def name(self) -> str:
-        tools = [step.name for step in self.steps if step.kind == "tool"]
+        tools = [(step.name, step.state) for step in self.steps if step.kind == "tool"]
         return wording.phase_name(tools) or wording.thought(sum(step.ms or 0 for step in self.steps))
 
     @property
@@ -89,16 +93,32 @@ class Phase:
 
 @dataclass(slots=True, kw_only=True)
 class Prose:
-    """Text of an answer, as sanitised HTML."""
+    """Text of an answer, as sanitised HTML. citations: those it links to, as JSON of the wire."""
 
     message_id: str
     html: str
+    citations: str = "[]"
+    lang: str = ""
     kind: str = "prose"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """Shown is number `now` of `total`. before, after: the forks that show its neighbours, None at either end.
+
+    place: position of the last record that all of them share.
+    """
+
+    place: int
+    now: int
+    total: int
+    before: int | None
+    after: int | None
 
 
 @dataclass(slots=True, kw_only=True)
 class Said:
-    """A message of a person."""
+    """A message of a person. versions: None if it was never edited."""
 
     message_id: str
     text: str
@@ -107,14 +127,21 @@ class Said:
     position: int
     run_id: str
     editable: bool
+    versions: Versions | None = None
     kind: str = "said"
+
+    @property
+    def lang(self) -> str:
+        return wording.language(self.text)
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
     """What a run did. state: running, done, stopped, failed, lost. ended: this article is the last of its run.
 
-    message_id: the last assistant message, "" if there is none; asked_id: the user message it answers.
+    message_id: the last assistant message, "" if there is none; asked_id: the user message it answers. versions: None
+    if nobody asked for another answer. sources: document ids it could use, None = all. not_in_documents: it says that
+    they do not answer.
     """
 
     run_id: str
@@ -132,23 +159,26 @@ class Answer:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     step_total: int = 0
+    model: str = ""
+    sources: tuple[str, ...] | None = None
+    not_in_documents: bool = False
     parts: list[Phase | Prose] = field(default_factory=list)
+    versions: Versions | None = None
     kind: str = "answer"
 
     @property
     def head(self) -> str:
         """The line over a run that is over."""
-        words = wording.run_words()
         ms = (self.ended_at - self.started_at).total_seconds() * 1000 if self.ended_at and self.started_at else 0.0
-        time = wording.seconds(ms)
-        if self.state == "done" and self.step_total:
-            return str(words["doneSteps"]).format(time=time, steps=wording.step_count(self.step_total))
-        key = {"done": "done", "stopped": "stopped", "lost": "interrupted"}.get(self.state, "failed")
-        return str(words[key]).format(time=time)
+        return wording.run_over(self.state, ms, self.step_total)
 
     @property
     def failure(self) -> tuple[str, str]:
         return wording.failure(self.code)
+
+    @property
+    def scope(self) -> str:
+        return documentwords.scope(self.sources)
 
     @property
     def has_text(self) -> bool:
@@ -162,6 +192,8 @@ class _Builder:
         self.entries: list[Said | Answer] = []
         self._answers: dict[str, Answer] = {}  # run id -> its newest article
         self._started: dict[str, datetime] = {}
+        self._models: dict[str, str] = {}
+        self._sources: dict[str, tuple[str, ...] | None] = {}
         self._steps: dict[str, Step] = {}  # call id -> row
         self._phases: dict[str, Phase] = {}  # call id -> its phase
         self._asked_id = ""
@@ -170,6 +202,8 @@ class _Builder:
         record = stored.record
         if isinstance(record, RunStarted):
             self._started[stored.origin.run_id] = stored.at
+            self._models[stored.origin.run_id] = record.model
+            self._sources[stored.origin.run_id] = record.sources
         elif isinstance(record, UserMessage):
             self._said(stored, record)
         elif isinstance(record, AssistantMessage):
@@ -208,6 +242,8 @@ class _Builder:
                 asked_id=self._asked_id,
                 first=first,
                 started_at=self._started.get(run_id),
+                model=self._models.get(run_id, ""),
+                sources=self._sources.get(run_id),
             )
             self._answers[run_id] = answer
             self.entries.append(answer)
@@ -223,7 +259,11 @@ class _Builder:
             self._phase(answer).steps.append(done)
             answer.step_total += 1
         if record.text.strip():
-            answer.parts.append(Prose(message_id=record.id, html=blocks.render(record.text)))
+            cited = json.dumps([history.citation(one) for one in record.citations], ensure_ascii=False)
+            lang = wording.language(record.text)
+            html = blocks.render(record.text)
+            answer.parts.append(Prose(message_id=record.id, html=html, citations=cited, lang=lang))
+        answer.not_in_documents = answer.not_in_documents or record.not_in_documents
         answer.cut = record.finish_reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
         for call in record.tool_calls:
             step = Step(kind="tool", call_id=call.id, name=call.name, arguments=call.arguments)
@@ -250,9 +290,8 @@ class _Builder:
         step.result = record.content
         step.note = wording.tool_note(record.name, record.summary, record.data)
         if step.state == "failed":
-            reason = {ToolStatus.LOST: words["lostStep"], ToolStatus.TIMEOUT: words["timedOut"]}.get(record.status, "")
-            reason = reason or record.summary or wording.first_line(record.content)
-            step.note = reason if record.status is ToolStatus.LOST else f"{reason} {words['wentOn']}"
+            reason = wording.tool_failure(record.failure, record.summary or record.content)
+            step.note = reason if record.failure in ENDED_WITH_RUN else words["wentOn"].format(reason=reason)
         elif step.state == "cancelled":
             step.note = words["cancelled"]
         self._phases[record.call_id].cards.extend(record.artifacts)
@@ -282,6 +321,30 @@ def build(stored: Iterable[Stored]) -> list[Said | Answer]:
                     if step.state == "running":
                         step.state = "cancelled"
     return builder.entries
+
+
+def mark_versions(
+    entries: list[Said | Answer], branchings: Iterable[Branching], positions: Collection[int]
+) -> list[Said | Answer]:
+    """Say of the message or answer behind each branching how many there are; return the entries.
+
+    positions: of the records the entries were built from, and 0 if they are all there are. A run's answer is marked in
+    its last part, where its actions stand.
+    """
+    for place in branchings:
+        entry = next((e for e in entries if e.position > place.after), None) if place.after in positions else None
+        if isinstance(entry, Answer):
+            entry = next(e for e in reversed(entries) if isinstance(e, Answer) and e.run_id == entry.run_id)
+        if entry is not None:
+            now, last = place.shown, len(place.heads) - 1
+            entry.versions = Versions(
+                place=place.after,
+                now=now + 1,
+                total=last + 1,
+                before=place.heads[now - 1] if now else None,
+                after=place.heads[now + 1] if now < last else None,
+            )
+    return entries
 
 
 def page(entries: list[Said | Answer], limit: int) -> list[Said | Answer]:

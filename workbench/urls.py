@@ -3,7 +3,7 @@ from django.urls import include, path, register_converter
 
 from workbench import api, health
 from workbench.addresses import ThreadIdConverter
-from workbench.views import account, files, sessions
+from workbench.views import account, documents, files, library, sessions
 
 register_converter(ThreadIdConverter, "thread")
 
@@ -15,9 +15,26 @@ urlpatterns = [
     path("c/<thread:thread_id>/queue/", sessions.queue, name="queue"),
     path("c/<thread:thread_id>/queue/<thread:message_id>/", sessions.take_back, name="take_back"),
     path("c/<thread:thread_id>/seen/", sessions.seen, name="seen"),
+    path("c/<thread:thread_id>/line/", sessions.line, name="line"),
     path("c/<thread:thread_id>/rename/", sessions.rename, name="rename"),
     path("c/<thread:thread_id>/delete/", sessions.delete, name="delete"),
     path("c/<thread:thread_id>/restore/", sessions.restore, name="restore"),
+    path("library/", library.library, name="library"),
+    path("library/rows/", library.rows, name="library_rows"),
+    path("library/picker/", library.picker, name="library_picker"),
+    path("library/delete/", library.delete, name="documents_delete"),
+    path("library/restore/", library.restore, name="documents_restore"),
+    path("library/move/", library.move, name="documents_move"),
+    path("library/collections/", library.make_collection, name="collections"),
+    path("library/collections/<uuid:collection_id>/rename/", library.rename_collection, name="collection_rename"),
+    path("library/collections/<uuid:collection_id>/delete/", library.delete_collection, name="collection_delete"),
+    path("library/<uuid:artifact_id>/", documents.document, name="document"),
+    path("library/<uuid:artifact_id>/passages/", documents.passages, name="passages"),
+    path("library/<uuid:artifact_id>/frame/<int:version>/", documents.frame, name="document_frame"),
+    path("library/<uuid:artifact_id>/edit/", documents.edit, name="document_edit"),
+    path("library/<uuid:artifact_id>/restore/<int:version>/", documents.bring_back, name="bring_back"),
+    path("library/<uuid:artifact_id>/rename/", library.rename, name="document_rename"),
+    path("library/<uuid:artifact_id>/read-again/", library.read_again, name="document_read_again"),
     path("signin/", account.sign_in, name="sign_in"),
     path("signin/<str:secret>/", account.sign_in_link, name="sign_in_link"),
     path("signout/", account.sign_out, name="sign_out"),
@@ -25,6 +42,7 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("files/", files.files, name="files"),
+    path("library/upload/", files.upload, name="library_upload"),
     path("files/<uuid:artifact_id>/<int:version>/", files.download, name="file"),
     path("agui/", api.run, name="agui"),
     path("agui/history/", api.conversation, name="agui-history"),

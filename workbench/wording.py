@@ -13,7 +13,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from workbench import documentwords
+
 Lazy = str | Promise
+RUN_BRIEF_MS = 100  # of a run's time, which is not worth a number below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,10 @@ class ToolWords:
 
     running: Lazy
     done: Lazy
+    failed: Lazy
     bare_running: Lazy
     bare_done: Lazy
+    bare_failed: Lazy
     phase: Lazy
     argument: str
 
@@ -32,37 +37,88 @@ TOOLS: dict[str, ToolWords] = {
     "read_artifact": ToolWords(
         running=gettext_lazy("Reading {what}"),
         done=gettext_lazy("Read {what}"),
+        failed=gettext_lazy("Could not read {what}"),
         bare_running=gettext_lazy("Looking at the files"),
         bare_done=gettext_lazy("Looked at the files"),
+        bare_failed=gettext_lazy("Could not look at the files"),
         phase=gettext_lazy("Read the files"),
         argument="name",
     ),
     "save_artifact": ToolWords(
         running=gettext_lazy("Saving {what}"),
         done=gettext_lazy("Saved {what}"),
+        failed=gettext_lazy("Could not save {what}"),
         bare_running=gettext_lazy("Saving a file"),
         bare_done=gettext_lazy("Saved a file"),
+        bare_failed=gettext_lazy("Could not save a file"),
         phase=gettext_lazy("Saved files"),
         argument="name",
+    ),
+    "edit_artifact": ToolWords(
+        running=gettext_lazy("Changing {what}"),
+        done=gettext_lazy("Changed {what}"),
+        failed=gettext_lazy("Could not change {what}"),
+        bare_running=gettext_lazy("Changing a file"),
+        bare_done=gettext_lazy("Changed a file"),
+        bare_failed=gettext_lazy("Could not change a file"),
+        phase=gettext_lazy("Changed files"),
+        argument="name",
+    ),
+    "search_knowledge": ToolWords(
+        running=gettext_lazy("Searching for {what}"),
+        done=gettext_lazy("Searched for {what}"),
+        failed=gettext_lazy("Could not search for {what}"),
+        bare_running=gettext_lazy("Searching the documents"),
+        bare_done=gettext_lazy("Searched the documents"),
+        bare_failed=gettext_lazy("Could not search the documents"),
+        phase=gettext_lazy("Searched the documents"),
+        argument="query",
+    ),
+    "read_document": ToolWords(
+        running=gettext_lazy("Reading {what}"),
+        done=gettext_lazy("Read {what}"),
+        failed=gettext_lazy("Could not read {what}"),
+        bare_running=gettext_lazy("Reading a document"),
+        bare_done=gettext_lazy("Read a document"),
+        bare_failed=gettext_lazy("Could not read a document"),
+        phase=gettext_lazy("Read the documents"),
+        argument="document",
+    ),
+    "list_documents": ToolWords(
+        running=gettext_lazy("Looking for documents named {what}"),
+        done=gettext_lazy("Looked for documents named {what}"),
+        failed=gettext_lazy("Could not look for documents named {what}"),
+        bare_running=gettext_lazy("Looking at the list of documents"),
+        bare_done=gettext_lazy("Looked at the list of documents"),
+        bare_failed=gettext_lazy("Could not look at the list of documents"),
+        phase=gettext_lazy("Looked at the list of documents"),
+        argument="query",
     ),
 }
 OTHER = ToolWords(
     running=gettext_lazy("Using {what}"),
     done=gettext_lazy("Used {what}"),
+    failed=gettext_lazy("{what} did not work"),
     bare_running=gettext_lazy("Using a tool"),
     bare_done=gettext_lazy("Used a tool"),
+    bare_failed=gettext_lazy("A tool did not work"),
     phase=gettext_lazy("Worked on it"),
     argument="",
 )
 
 
-def tool_sentence(name: str, arguments: str, *, done: bool) -> tuple[str, str, str]:
-    """Return (before, what, after): the intent of a call in a person's words. arguments: JSON as the model wrote it."""
+def tool_sentence(name: str, arguments: str, state: str) -> tuple[str, str, str]:
+    """Return (before, what, after): the intent of a call in a person's words. arguments: JSON as the model wrote it.
+
+    state: running, done, failed, cancelled; what was cancelled was only begun.
+    """
     words = TOOLS.get(name, OTHER)
     what = name if words is OTHER else _argument(arguments, words.argument)
+    whole = {"done": words.done, "failed": words.failed}.get(state, words.running)
+    bare = {"done": words.bare_done, "failed": words.bare_failed}.get(state, words.bare_running)
     if not what:
-        return (str(words.bare_done if done else words.bare_running), "", "")
-    before, _brace, after = str(words.done if done else words.running).partition("{what}")
+        return (str(bare), "", "")
+    before, _brace, after = str(whole).partition("{what}")
     return (before, what, after)
 
 
@@ -85,26 +141,71 @@ def first_line(text: str) -> str:
     return line if len(line) <= 160 else line[:159] + "…"
 
 
-_PLACE = re.compile(r'(page|line)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?', re.DOTALL)  # artifacts.reading writes it
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_HAN = re.compile("[\u3400-\u9fff]")
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f]+")
+_KANA_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+
+
+def language(text: str) -> str:
+    """Return what a text is mostly written in, by its script: "zh-CN", "en", or "" if it is neither. As in words.js.
+
+    A Chinese character weighs as much as a Latin word; code does not count.
+    """
+    said = _CODE.sub(" ", text)
+    han, words = len(_HAN.findall(said)), len(_LATIN.findall(said))
+    if not han + words or _KANA_HANGUL.search(said):
+        return ""
+    return "zh-CN" if han >= words else "en"
+
+
+_PLACE = re.compile(  # artifacts.reading and runtime.knowledge.stretch_words write it
+    r'(?:sheet (.*), )?(page|line|row)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?', re.DOTALL
+)
 
 
 def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
-    """Return what a call brought, in a person's words: for a file that was read the place, else the tool's summary."""
-    found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name == "read_artifact" else None
+    """Return what a call brought, in a person's words: a place, what a search counted, else the tool's summary."""
+    if name == "search_knowledge" and "hits" in data:
+        return _found_note(len(data["hits"]), data.get("documents", 0))
+    if name == "list_documents" and "documents" in data:
+        return ngettext("{n} document", "{n} documents", data["documents"]).format(n=data["documents"])
+    found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name in ("read_artifact", "read_document") else None
     if found is None:
         return summary
-    kind, first, last, heading = found.groups()
+    sheet, kind, first, last, heading = found.groups()
     words = run_words()
     place = words[f"{kind}s"].format(n=first, m=last) if last else words[kind].format(n=first)
+    if sheet:
+        place = words["inSheet"].format(sheet=sheet, place=place)
     return words["under"].format(place=place, heading=heading) if heading else place
 
 
-def phase_name(tools: list[str]) -> str:
-    """Return the summary's first words for a phase that is over: by its tools, "" if it only thought."""
+def _found_note(passages: int, documents: int) -> str:
+    if not passages:
+        return _("nothing found")
+    return _("{passages} from {documents}").format(
+        passages=ngettext("{n} passage", "{n} passages", passages).format(n=passages),
+        documents=ngettext("{n} document", "{n} documents", documents).format(n=documents),
+    )
+
+
+def phase_name(tools: list[tuple[str, str]]) -> str:
+    """Return the summary's first words for a phase that is over, "" if it only thought.
+
+    tools: (name, state) of its calls. By what they did; if nothing was done, no more is said than that it was tried.
+    """
     if not tools:
         return ""
-    kinds = {TOOLS.get(t, OTHER).phase for t in tools}
+    kinds = {TOOLS.get(name, OTHER).phase for name, state in tools if state == "done"}
     return str(kinds.pop()) if len(kinds) == 1 else str(OTHER.phase)
+
+
+def run_over(state: str, milliseconds: float, steps: int) -> str:
+    """Return the line over a run that is over. state: done, stopped, lost, failed. A tenth of a second is no time."""
+    key = {"done": "doneSteps" if steps else "done", "stopped": "stopped", "lost": "interrupted"}.get(state, "failed")
+    words = run_words()[key if milliseconds >= RUN_BRIEF_MS else f"{key}AtOnce"]
+    return words.format(time=seconds(milliseconds), steps=step_count(steps))
 
 
 def seconds(milliseconds: float) -> str:
@@ -131,9 +232,9 @@ def step_count(count: int) -> str:
     return ngettext("{n} step", "{n} steps", count).format(n=count)
 
 
-def failure(code: str) -> tuple[str, str]:
-    """Return (what happened, what is kept and what to do) for an error code of a run; a general pair if unknown."""
-    table: dict[str, tuple[str, str]] = {
+def failures() -> dict[str, tuple[str, str]]:
+    """Return (what happened, what is kept and what to do) by the error code of a run; "other" for any not listed."""
+    return {
         "lost": (
             _("This answer stopped early because the server restarted."),
             _("What was written is kept."),
@@ -170,14 +271,14 @@ def failure(code: str) -> tuple[str, str]:
         ),
         "run_limit": (_("The answer used up its limit of steps."), _("What was written is kept.")),
         "run_timeout": (_("The answer took longer than allowed."), _("What was written is kept.")),
+        "other": (_("This answer stopped early."), _("What was written is kept.")),
     }
-    return table.get(code, (_("This answer stopped early."), _("What was written is kept.")))
 
 
-FAILURES = (
-    "lost", "model_busy", "model_unavailable", "stream_cut", "storage_unavailable", "context_too_long",
-    "model_refused", "model_error", "empty_answer", "shutting_down", "run_limit", "run_timeout", "other",
-)  # fmt: skip
+def failure(code: str) -> tuple[str, str]:
+    """Return the pair of `failures` for an error code of a run."""
+    table = failures()
+    return table.get(code, table["other"])
 
 
 def rejections() -> dict[str, str]:
@@ -197,6 +298,92 @@ def rejections() -> dict[str, str]:
     }
 
 
+def tool_failures() -> dict[str, str]:
+    """Return why a call failed, by errors.ToolFailure. {reason}: the first line of what the tool said itself."""
+    scanned = _("It has no text: its pages are pictures (a scan). Use a version with text (OCR).")
+    return {
+        "tool_failed": _("The tool says: {reason}"),
+        "tool_not_found": _("There is no such tool."),
+        "arguments_invalid": _("The agent called it wrongly."),
+        "arguments_cut": _("The call was cut off before its end, so nothing was done."),
+        "unexpected": _("The tool failed with an unexpected error."),
+        "timeout": _("Timed out."),
+        "denied": _("This is not allowed."),
+        "approval_required": _("This needs a person's approval, and it can't be asked for here. It was not done."),
+        "cancelled": _("Cancelled"),
+        "lost": _("The server restarted before it was done."),
+        "run_ended": _("The answer stopped before it was done."),
+        "file_not_found": _("There is no such file in this conversation."),
+        "version_not_found": _("The file has no such version."),
+        "file_unavailable": _("The file's content is gone."),
+        "file_not_read": _("The file could not be read just now."),
+        "file_encrypted": _("It is protected by a password. Save it without one and attach it again."),
+        "file_broken": _("It is broken: it does not hold what its type says. Save or export it again."),
+        "file_scanned": scanned,
+        "file_picture": _("It is a picture: it has no text to read or search."),
+        "file_empty": _("It holds no text."),
+        "file_too_large": _("It unpacks to more than can be read. Split it and attach the parts."),
+        "file_too_slow": _("It took too long to read. Split it and attach the parts."),
+        "file_unsupported": _("No text can be read from files of this type."),
+        "place_invalid": _("The agent asked for a place that can't be in a file."),
+        "place_not_found": _("The file has no such page, line or place."),
+        "name_invalid": _("The file name is not allowed."),
+        "name_not_text": _("Only text can be saved, and this name is for another kind of file."),
+        "content_too_large": _("The content is too large to save."),
+        "file_not_kept": _("The file could not be stored. Nothing was saved."),
+        "conversation_gone": _("This conversation does not exist any more."),
+        "version_conflict": _("The file was changed meanwhile. Look at the newer version first."),
+        "edit_not_found": _("The text to replace is not in the file, or stands there more than once."),
+        "document_not_found": _("There is no such document among those to answer from."),
+        "document_unread": _("Its text can't be read, or not yet."),
+    }
+
+
+def tool_failure(code: str, said: str) -> str:
+    """Return why a call failed, in a person's words. said: the tool's own, for what only it knows."""
+    table = tool_failures()
+    return table.get(code, table["tool_failed"]).format(reason=first_line(said))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starter:
+    """A beginning for an empty conversation. text: what it puts into the field; file: it wants one attached."""
+
+    title: str
+    hint: str
+    text: str
+    file: bool = False
+
+
+def starters() -> tuple[Starter, ...]:
+    """Return beginnings for an empty conversation; each is something that also works without a language model."""
+    return (
+        Starter(
+            title=_("Summarise a file"),
+            hint=_("Attach a document"),
+            text=_("Summarise the attached file in a few points."),
+            file=True,
+        ),
+        Starter(
+            title=_("Find something in a file"),
+            hint=_("The answer names the page or line"),
+            text=_("What does the attached file say about "),
+            file=True,
+        ),
+        Starter(
+            title=_("Keep what matters as a note"),
+            hint=_("From a file, as a new one to download"),
+            text=_("Save the main points of the attached file as a note."),
+            file=True,
+        ),
+        Starter(
+            title=_("Write a note"),
+            hint=_("Saved as a file, with versions"),
+            text=_("Save as a note: "),
+        ),
+    )
+
+
 def words() -> dict[str, Any]:
     """Return every string the scripts need, in the language of the request."""
     return {
@@ -204,17 +391,21 @@ def words() -> dict[str, Any]:
             name: {
                 "running": str(w.running),
                 "done": str(w.done),
+                "failed": str(w.failed),
                 "bareRunning": str(w.bare_running),
                 "bareDone": str(w.bare_done),
+                "bareFailed": str(w.bare_failed),
                 "phase": str(w.phase),
                 "argument": w.argument,
             }
             for name, w in [*TOOLS.items(), ("*", OTHER)]
         },
-        "failures": {code: list(failure(code)) for code in FAILURES},
+        "failures": failures(),
         "rejections": rejections(),
+        "toolFailures": tool_failures(),
         **run_words(),
         **_page_words(),
+        **documentwords.script_words(),
     }
 
 
@@ -235,15 +426,18 @@ def run_words() -> dict[str, str]:
         "stopped": _("Stopped by you after {time}"),
         "interrupted": _("Interrupted after {time}"),
         "failed": _("Failed after {time}"),
+        "doneAtOnce": _("Done"),
+        "doneStepsAtOnce": _("Done, {steps}"),
+        "stoppedAtOnce": _("Stopped by you"),
+        "interruptedAtOnce": _("Interrupted"),
+        "failedAtOnce": _("Failed"),
         "thought": _("Thought for {time}"),
         "thoughtBriefly": _("Thought briefly"),
         "failedCount": _("{n} failed"),
         "preparing": _("{size} of arguments so far"),
         "stillWorking": _("Still working"),
-        "wentOn": _("The agent went on without it."),
+        "wentOn": _("{reason} The agent went on without it."),
         "cancelled": _("Cancelled"),
-        "lostStep": _("The server restarted before it was done."),
-        "timedOut": _("Timed out."),
         "waiting": _("The model is busy. Asking again in {time}."),
         "outOf": _("{done} of {total}"),
         "version": _("version {n}"),
@@ -251,7 +445,16 @@ def run_words() -> dict[str, str]:
         "pages": _("pages {n}–{m}"),
         "line": _("line {n}"),
         "lines": _("lines {n}–{m}"),
+        "row": _("row {n}"),
+        "rows": _("rows {n}–{m}"),
+        "inSheet": _("sheet “{sheet}”, {place}"),
         "under": _("{place}, under “{heading}”"),
+        "nothingFound": _("nothing found"),
+        "found": _("{passages} from {documents}"),
+        "passage": ngettext("{n} passage", "{n} passages", 1),
+        "passages": ngettext("{n} passage", "{n} passages", 2),
+        "document": ngettext("{n} document", "{n} documents", 1),
+        "documents": ngettext("{n} document", "{n} documents", 2),
     }
 
 

@@ -1,5 +1,6 @@
 // The field a message is written in: keys, size, Send and Stop, drop and paste. What is sent, thread.js decides.
 import { imeOf } from "ime";
+import { Sources } from "sources";
 import { say } from "words";
 
 const TOUCH = matchMedia("(pointer: coarse)");
@@ -12,6 +13,8 @@ export class Composer {
   #on;
   #ime;
   #phase = "idle";
+  #sources;
+  #begun = ""; // a starter's text
 
   // on: { send({ text, files, steer }), stop(), editLast() }
   constructor({ form, uploads, drafts, on }) {
@@ -35,6 +38,8 @@ export class Composer {
     };
     picker.addEventListener("change", pick);
     if (picker.files.length) pick(); // chosen before this script ran
+    this.#chooseModel(form.querySelector("#model"));
+    this.#sources = new Sources(form.querySelector("#scope"), document.getElementById("scope-dialog"), drafts);
     const { text, files } = drafts.load();
     if (text && !this.#text.value) this.#text.value = text;
     if (files.length) uploads.restore(files);
@@ -43,6 +48,23 @@ export class Composer {
 
   get isEmpty() {
     return !this.#text.value.trim() && !this.#uploads.ready.length;
+  }
+
+  get text() {
+    return this.#text.value.trim();
+  }
+
+  // What the person chose for the next answer: { model: "" for the default, sources: null for all documents, or ids }.
+  get choices() {
+    return { model: this.#form.querySelector("#model") ? this.#drafts.model : "", sources: this.#sources.chosen };
+  }
+
+  // Puts a starter's text into the field; one that was put there before and not touched makes room for it.
+  begin(text, attach) {
+    if (this.#text.value === this.#begun) this.#text.value = "";
+    this.#begun = text;
+    this.restore({ text, files: [] });
+    if (attach && !this.#uploads.ready.length) this.#form.querySelector("#files").click();
   }
 
   focus() {
@@ -84,6 +106,14 @@ export class Composer {
     const queue = this.#form.querySelector("#queue-send");
     queue.hidden = !can || this.#form.dataset.state !== "running";
     if (!CSS.supports("field-sizing", "content")) this.#grow();
+  }
+
+  #chooseModel(select) {
+    if (!select) return;
+    const known = [...select.options].some((option) => option.value === this.#drafts.model);
+    if (known) select.value = this.#drafts.model;
+    else this.#drafts.model = "";
+    select.addEventListener("change", () => { this.#drafts.model = select.selectedIndex ? select.value : ""; });
   }
 
   #key(e) {

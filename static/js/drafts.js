@@ -1,14 +1,19 @@
 // What was not sent yet survives a reload: text and attached files per thread, and messages that wait for the network.
+import { uuid } from "words";
 
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
 export class Drafts {
   #key;
   #outKey;
+  #modelKey;
+  #sourcesKey;
 
   constructor(threadId) {
     this.#key = `draft:${threadId}`;
     this.#outKey = `outbox:${threadId}`;
+    this.#modelKey = `model:${threadId}`;
+    this.#sourcesKey = `sources:${threadId}`;
     prune();
   }
 
@@ -20,6 +25,26 @@ export class Drafts {
   save(text, files) {
     if (!text && !files.length) localStorage.removeItem(this.#key);
     else write(localStorage, this.#key, { text, files, at: Date.now() });
+  }
+
+  // The model chosen for this conversation, "" for the default.
+  get model() {
+    return read(localStorage, this.#modelKey)?.name ?? "";
+  }
+
+  set model(name) {
+    if (name) write(localStorage, this.#modelKey, { name, at: Date.now() });
+    else localStorage.removeItem(this.#modelKey);
+  }
+
+  // The documents chosen for this conversation: null for all, [] for none, else [{ id, name }].
+  get sources() {
+    return read(localStorage, this.#sourcesKey)?.chosen ?? null;
+  }
+
+  set sources(chosen) {
+    if (chosen) write(localStorage, this.#sourcesKey, { chosen, at: Date.now() });
+    else localStorage.removeItem(this.#sourcesKey);
   }
 
   // Messages sent from this tab that the server has not taken yet.
@@ -39,6 +64,13 @@ export function newThreadId(offered) {
   if (kept) return kept;
   sessionStorage.setItem("new-thread", offered);
   return offered;
+}
+
+// Leaves a text for the new conversation of this tab, in front of what may wait there already.
+export function leaveForNew(text) {
+  const drafts = new Drafts(newThreadId(uuid()));
+  const { text: there, files } = drafts.load();
+  drafts.save([text, there].filter(Boolean).join("\n\n"), files);
 }
 
 export function newThreadUsed() {
@@ -63,6 +95,7 @@ function write(store, key, value) {
 
 function prune() {
   for (const key of Object.keys(localStorage)) {
-    if (key.startsWith("draft:") && Date.now() - (read(localStorage, key)?.at ?? 0) > KEEP_MS) localStorage.removeItem(key);
+    if (!/^(draft|model|sources):/.test(key)) continue;
+    if (Date.now() - (read(localStorage, key)?.at ?? 0) > KEEP_MS) localStorage.removeItem(key);
   }
 }

@@ -2,6 +2,8 @@
 import { put } from "steps";
 import { clone, failure, say, seconds, slot, steps, ticking } from "words";
 
+const BRIEF_MS = 100; // of a run's time, which is not worth a number below
+
 export function doing(state, now) {
   if (state.phase === "stopping") return say("stopping");
   if (state.waiting) return say("waiting", { time: ticking(Math.max(0, state.waiting.at + state.waiting.delayMs - now)) });
@@ -13,9 +15,8 @@ export function doing(state, now) {
 }
 
 export function overWords(state, spent, count) {
-  const time = seconds(spent);
-  if (state.phase === "done") return count ? say("doneSteps", { time, steps: steps(count) }) : say("done", { time });
-  return say({ stopped: "stopped", lost: "interrupted" }[state.phase] ?? "failed", { time });
+  const key = { done: count ? "doneSteps" : "done", stopped: "stopped", lost: "interrupted" }[state.phase] ?? "failed";
+  return say(spent < BRIEF_MS ? `${key}AtOnce` : key, { time: seconds(spent), steps: steps(count) });
 }
 
 export function ending(state) {
@@ -23,7 +24,7 @@ export function ending(state) {
   const spent = state.startedAt && state.endedAt ? state.endedAt - state.startedAt : 0;
   if (state.phase === "stopped") {
     const note = clone("t-stopped");
-    put(slot(note, "text"), say("stopped", { time: seconds(spent) }));
+    put(slot(note, "text"), overWords(state, spent, 0));
     note.querySelector("[data-act=continue]").hidden = !hasText;
     return [note];
   }

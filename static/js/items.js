@@ -15,7 +15,7 @@ export function said(message, at) {
 }
 
 export function text(id) {
-  return { kind: "text", id, text: "", from: 0, blocks: [], open: true };
+  return { kind: "text", id, text: "", from: 0, blocks: [], citations: [], none: false, open: true };
 }
 
 export function thought(id, at) {
@@ -50,11 +50,16 @@ export function block(item, value) {
   return { blocks, from: value.end ?? item.from };
 }
 
+// What the text is about to link to; a citation comes once per message, or again when frames are replayed.
+export function cited(item, value) {
+  return item.citations.some((one) => one.id === value.id) ? {} : { citations: [...item.citations, value] };
+}
+
 export function returned(item, event, extra) {
   const status = extra.status ?? "ok";
   return {
     state: STATES[status] ?? "failed",
-    code: status,
+    code: extra.code ?? status,
     result: event.content ?? "",
     summary: extra.summary ?? "",
     data: extra.data ?? {},

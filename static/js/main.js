@@ -3,7 +3,11 @@ import { Announcer } from "announce";
 import { Composer } from "composer";
 import { Drafts, newThreadId, newThreadUsed } from "drafts";
 import { edit } from "edit";
+import { Gone } from "gone";
+import { hints } from "hints";
 import { watchKeys } from "keys";
+import { answerMarkdown } from "markdown";
+import { Panel } from "panel";
 import { Pill } from "pill";
 import { Queue } from "queue";
 import { isOver } from "reduce";
@@ -14,7 +18,9 @@ import { Socket } from "socket";
 import { Thread } from "thread";
 import { Transcript } from "transcript";
 import { Uploads } from "uploads";
+import { Versions } from "versions";
 import { View } from "view";
+import * as welcome from "welcome";
 import { say, slot } from "words";
 
 const byId = (id) => document.getElementById(id);
@@ -44,16 +50,27 @@ composer = new Composer({
   on: { send: (message) => thread.send(message), editLast: () => editLast() },
 });
 const queue = new Queue({ csrf, on: { now: sendNow, edit: (message) => composer.restore(message) } });
+const gone = new Gone({ node: byId("gone"), composer, shout: (words) => announcer.shout(words) });
 const transcript = new Transcript({
-  main, id, exists: !isNew, scroll, csrf, on: { replaced: (known) => thread.replaced(known) },
+  main, id, exists: !isNew, scroll, csrf,
+  on: {
+    run: () => (thread.state.phase === "sending" ? null : thread.state.runId),
+    replaced: (known) => thread.replaced(known),
+    unfinished: (message) => composer.restore(message),
+    gone: () => gone.show(),
+  },
 });
+const versions = new Versions({ transcript, csrf });
 
 thread = new Thread(id, transcript.known, {
   view, scroll, composer, queue, announcer, drafts, transcript, started,
+  hint: hints({ id, queue, transcript, gone, idle: () => isOver(thread.state) }),
   send: (frame) => socket?.send(frame) ?? false,
   isOpen: () => socket?.isOpen ?? false,
   wake: () => socket?.wake(),
 });
+const panel = new Panel(byId("panel"), { csrf, hold: (change) => scroll.hold(change) });
+document.addEventListener("workbench:artifact", (e) => panel.artifact(e.detail.ref, e.detail.runId));
 scroll.open(`scroll:${id}`);
 socket = new Socket(`${location.origin.replace(/^http/, "ws")}/ws/agui/`, {
   open: () => { pill.back(); thread.opened(); },
@@ -70,9 +87,8 @@ main.dataset.ready = "";
 
 // A new conversation gets its address with its first message.
 function started(text) {
-  byId("welcome").hidden = true;
   if (!("new" in main.dataset)) return;
-  delete main.dataset.new;
+  welcome.leave(main);
   newThreadUsed();
   transcript.exists();
   history.replaceState(null, "", transcript.address);
@@ -89,13 +105,19 @@ function sendNow(message) {
 }
 
 function pressed(e) {
-  const act = e.target.closest("[data-act]")?.dataset.act;
+  const button = e.target.closest("[data-act]");
+  const act = button?.dataset.act;
   const article = e.target.closest("#thread article");
   const acts = {
     stop: () => { thread.stop(); composer.focus(); },
     follow: () => { scroll.followNow(); composer.focus(); },
     "go-latest": () => goLatest(e),
     "rename-here": () => renameHere(`${transcript.address}rename/`, csrf),
+    "stop-step": () => { thread.stopStep(button.dataset.call); button.disabled = true; composer.focus(); },
+    line: () => versions.go(button),
+    starter: () => welcome.start(button, composer),
+    undelete: () => gone.undo(transcript.address, csrf),
+    "start-anew": () => gone.takeAlong(),
     retry: () => again("retry", article),
     continue: () => again("continue", article),
     edit: () => change(article),
@@ -103,7 +125,7 @@ function pressed(e) {
     resend: () => thread.delivery.again(article.dataset.message),
     unsend: () => { const entry = thread.delivery.unsend(article.dataset.message); if (entry) composer.restore(entry); },
     discard: () => { thread.delivery.unsend(article.dataset.message); composer.focus(); },
-    "copy-answer": () => copy(answerText(article)),
+    "copy-answer": () => copy(answerMarkdown(article)),
     "copy-said": () => copy(slot(article, "text").textContent),
     "copy-code": () => copy(e.target.closest(".code").querySelector("pre").textContent),
     "copy-reference": () => copy(e.target.closest("button").textContent),
@@ -143,13 +165,9 @@ function goLatest(e) {
   last.focus();
 }
 
-function answerText(article) {
-  return [...article.querySelectorAll(".prose")].map((p) => p.innerText).join("\n\n");
-}
-
 function copyLast() {
   const last = [...document.querySelectorAll("#thread .msg-assistant")].at(-1);
-  return last ? copy(answerText(last)) : false;
+  return last ? copy(answerMarkdown(last)) : false;
 }
 
 async function copy(text) {

@@ -1,7 +1,7 @@
 // Messages on their way to the server, in order. An entry stays until the server has answered it, through reloads and
 // lost connections; sending one twice is harmless, because run id and message id are the page's own.
 //
-// Entry: { requestId, kind: run | queue | steer, runId, message, text, files, action, messageId, error? }
+// Entry: { requestId, kind: run | queue | steer, runId, message, text, files, action, messageId, model, sources, error? }
 
 export class Outbox {
   #entries;
@@ -77,9 +77,11 @@ export class Outbox {
 export function frameOf(entry, threadId, lastRunId) {
   const { requestId, runId, message } = entry;
   if (entry.kind !== "run") {
-    return { type: "steer", threadId, runId: lastRunId, message, mode: entry.kind, requestId };
+    const frame = { type: "steer", threadId, runId: lastRunId, message, mode: entry.kind, requestId };
+    return entry.kind === "queue" ? { ...frame, sources: entry.sources ?? null } : frame;
   }
-  const ours = { render: "html" };
+  const ours = { render: "html", sources: entry.sources ?? null };
+  if (entry.model) ours.model = entry.model;
   if (entry.action) Object.assign(ours, { action: entry.action, messageId: entry.messageId });
   const input = {
     threadId, runId, messages: message ? [message] : [], tools: [], context: [], state: {},

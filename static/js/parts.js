@@ -1,7 +1,8 @@
 // Parts of an answer: prose (finished blocks and the open one) and phases (steps with no text between them).
 // Used by view.js alone. Only HTML the server rendered and sanitised goes in as HTML; model text as textContent.
+import { chips } from "cite";
 import { append, BRIEF_MS, isLive, put, row, tick, unfold, update } from "steps";
-import { clone, icon, phaseName, say, seconds, size, slot, steps, thought, ticking } from "words";
+import { clone, icon, phaseName, say, seconds, size, slot, speak, steps, thought, ticking } from "words";
 
 export class Prose {
   #shown = 0;
@@ -24,6 +25,8 @@ export class Prose {
   update(item) {
     if (item === this.#item) return;
     this.#item = item;
+    speak(this.node, item.text);
+    if (item.citations.length) this.node.dataset.citations = JSON.stringify(item.citations);
     while (this.#shown < item.blocks.length && item.blocks[this.#shown] !== undefined) {
       const html = document.createElement("template");
       html.innerHTML = item.blocks[this.#shown]; // rendered and sanitised by our server
@@ -31,6 +34,7 @@ export class Prose {
       this.node.insertBefore(html.content, this.#open);
       this.#shown += 1;
     }
+    chips(this.node);
     this.#tail(item.text.slice(item.from), item.open);
   }
 
@@ -67,6 +71,7 @@ export function readable(source) {
     .map((line) => (/^\s*\|/.test(line) ? line.trim().replace(/^\||\|$/g, "").replaceAll("|", "   ") : line))
     .join("\n")
     .replace(/\*\*|__|`/g, "")
+    .replace(/\[(\d+)\]\(#c-[a-z2-7]*\)?/g, "[$1]")
     .replace(/\[([^\]]*)\]\([^)]*\)?/g, "$1");
   return { tag: "p", text: text.replace(/^\s+/, "") };
 }
@@ -116,7 +121,7 @@ export class Phase {
     const running = this.#items.filter((i) => i.open || isLive(i)).length;
     const failed = tools.filter((i) => i.state === "failed").length;
     const spent = this.#items.reduce((sum, i) => sum + (i.ms ?? (i.startedAt && (i.open || isLive(i)) ? now - i.startedAt : 0)), 0);
-    const name = tools.length ? phaseName(tools.map((i) => i.name)) : thought(spent);
+    const name = tools.length ? phaseName(tools) : thought(spent);
     put(slot(this.node, "name"), running ? say(tools.length ? "working" : "thinking") : name);
     put(slot(this.node, "count"), tools.length ? steps(this.#items.length) : "");
     slot(this.node, "count-sep").hidden = !tools.length;
@@ -132,6 +137,7 @@ export class Phase {
     const card = clone("t-card");
     card.href = download(ref);
     put(slot(card, "name"), ref.name);
+    document.dispatchEvent(new CustomEvent("workbench:artifact", { detail: { ref, runId: this.node.closest("[data-run]")?.dataset.run ?? "" } }));
     put(slot(card, "version"), say("version", { n: ref.version }));
     put(slot(card, "size"), size(ref.sizeBytes ?? 0));
     this.last.after(card);

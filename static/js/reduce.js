@@ -1,7 +1,7 @@
 // State of one thread's live run + one AG-UI event -> new state. No DOM, no socket, no clock.
 //
 // phase: idle, sending, running, stopping, done, stopped, failed, lost. seq: the last frame seen of runId.
-// gap: a frame is missing; the follower must attach again after `seq`.
+// gap: a frame is missing; the follower must attach again after `seq`. forked: it replaced what stood there before.
 import * as items from "items";
 
 const OVER = new Set(["idle", "done", "stopped", "failed", "lost"]);
@@ -11,7 +11,7 @@ export const isOver = (state) => OVER.has(state.phase);
 export function idle(threadId) {
   return {
     threadId, runId: null, seq: 0, phase: "idle", items: [], startedAt: null, endedAt: null, error: null,
-    waiting: null, activities: {}, gap: false, early: false,
+    waiting: null, activities: {}, gap: false, early: false, forked: false, model: "", sources: null,
   };
 }
 
@@ -55,7 +55,7 @@ function started(state, event, ours) {
   }
   const phase = base.phase === "stopping" ? "stopping" : "running";
   const at = event.timestamp ?? base.startedAt;
-  return { ...base, runId: event.runId, seq: ours.seq ?? 0, phase, items: shown, startedAt: at, gap: false };
+  return { ...base, runId: event.runId, seq: ours.seq ?? 0, phase, items: shown, startedAt: at, gap: false, model: ours.model ?? "", sources: ours.sources ?? null };
 }
 
 function apply(state, event, ours) {
@@ -77,8 +77,13 @@ function apply(state, event, ours) {
     case "ACTIVITY_DELTA":
       return activity(state, event);
     case "CUSTOM":
+      if (event.name === "workbench.citation") {
+        return { ...state, items: items.put(state.items, "text", event.value.messageId, (i) => items.cited(i, event.value)) };
+      }
       if (event.name !== "workbench.block") return state;
       return { ...state, items: items.put(state.items, "text", event.value.messageId, (i) => items.block(i, event.value)) };
+    case "MESSAGES_SNAPSHOT":
+      return { ...state, forked: true };
     case "RUN_FINISHED":
       return over(state, event, event.outcome?.type === "cancelled" ? "stopped" : "done", null);
     case "RUN_ERROR":
@@ -100,7 +105,7 @@ function text(shown, event, ours) {
     return items.put(shown, "said", id, (i) => ({ text: i.files.length ? i.text || event.delta : i.text + event.delta }));
   }
   if (event.type === "TEXT_MESSAGE_START") return items.put(shown, "text", id, () => ({}), () => items.text(id));
-  if (event.type === "TEXT_MESSAGE_END") return items.put(shown, "text", id, () => ({ open: false }));
+  if (event.type === "TEXT_MESSAGE_END") return items.put(shown, "text", id, () => ({ open: false, none: Boolean(ours.notInDocuments) }));
   return items.put(shown, "text", id, (i) => ({ text: i.text + event.delta }), () => items.text(id));
 }
 

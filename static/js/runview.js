@@ -1,10 +1,12 @@
 // One run in the transcript: its articles, their parts, its head and its end. Used by view.js.
+import { sources } from "cite";
 import { doing, ending, overWords } from "endings";
 import { Phase, Prose } from "parts";
 import { isOver } from "reduce";
 import { fillSaid, headed, saidNode } from "said";
+import { scope } from "sources";
 import { put } from "steps";
-import { clock, clone, icon, slot, ticking } from "words";
+import { clock, clone, icon, say, slot, ticking } from "words";
 
 export class RunView {
   #live;
@@ -109,6 +111,7 @@ export class RunView {
     const spent = state.startedAt ? (state.endedAt ?? now) - state.startedAt : 0;
     put(slot(head, "state"), over ? overWords(state, spent, this.#count) : doing(state, now));
     slot(head, "state").classList.toggle("working", !over);
+    put(slot(head, "scope"), state.sources ? say("scopeSaid", { scope: scope(state.sources) }) : "");
     put(slot(head, "seconds"), over || !state.startedAt ? "" : ticking(spent));
   }
 
@@ -124,6 +127,10 @@ export class RunView {
     const at = slot(node, "at");
     at.dateTime = new Date(state.startedAt ?? Date.now()).toISOString();
     put(at, clock(state.startedAt ?? Date.now()));
+    const usual = document.getElementById("model")?.options[0].value; // the default; where there is no choice, nothing is said
+    put(slot(node, "model"), usual && state.model && state.model !== usual ? `${state.model} · ` : "");
     slot(node, "end").replaceChildren(...ending(state));
+    slot(node, "none").hidden = !state.items.some((i) => i.none);
+    sources(node);
   }
 }

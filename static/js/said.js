@@ -1,7 +1,7 @@
 // A person's message in the transcript. Used by view.js and runview.js.
 import { download } from "parts";
 import { put } from "steps";
-import { clock, clone, say, slot } from "words";
+import { clock, clone, say, slot, speak } from "words";
 
 let unique = 0;
 
@@ -26,6 +26,7 @@ export function saidNode(item) {
 export function fillSaid(node, item) {
   const body = slot(node, "text");
   put(body, item.text);
+  speak(body, item.text);
   body.hidden = !item.text;
   const list = slot(node, "files");
   list.hidden = !item.files.length;

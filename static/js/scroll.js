@@ -1,9 +1,11 @@
 // Where the reader looks. One scroll owner; `follow` sticks to the end, `anchor` is the message put at the top.
+// Whoever moves up lets go of the end: the page hears of it before the browser scrolls, and does not scroll over it.
 
 const NEAR_PX = 32;
 const MOVED_PX = 5;
 const TOP_PX = 16;
-const CLAMP_EM = 6;
+const CLAMP_EM = 12; // what stays visible of a long message
+const UP_KEYS = new Set(["ArrowUp", "PageUp", "Home"]);
 
 export class Scroll {
   #box;
@@ -15,6 +17,7 @@ export class Scroll {
   #last = 0;
   #seenBlocks = 0;
   #blocks = 0;
+  #held = false; // a finger lies on the text
   #say;
   follow = false;
 
@@ -26,7 +29,7 @@ export class Scroll {
     this.#button = button;
     this.#say = say;
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    box.addEventListener("wheel", (e) => { if (e.deltaY < 0) this.follow = false; }, { passive: true });
+    this.#hearReader();
     box.addEventListener("toggle", () => { this.follow = false; this.settle(); }, true);
     document.addEventListener("selectionchange", () => {
       const selection = getSelection();
@@ -41,9 +44,7 @@ export class Scroll {
     this.follow = false;
     this.#seenBlocks = this.#blocks = 0;
     this.settle();
-    const em = parseFloat(getComputedStyle(node).fontSize) * CLAMP_EM;
-    const top = this.#topOf(node) + Math.max(0, node.offsetHeight - em * 2);
-    this.#box.scrollTop = top - TOP_PX;
+    this.#box.scrollTop = this.#topOf(node) + above(node) - TOP_PX;
     this.#last = this.#box.scrollTop;
     this.#show();
   }
@@ -52,7 +53,7 @@ export class Scroll {
   settle(blocks = this.#blocks) {
     this.#blocks = blocks;
     this.#makeRoom();
-    if (this.follow) this.#toEnd();
+    if (this.follow && !this.#held) this.#toEnd();
     this.#show();
   }
 
@@ -83,6 +84,30 @@ export class Scroll {
     this.#last = this.#box.scrollTop;
   }
 
+  #hearReader() {
+    // Not passive: else the browser scrolls first, and the next text scrolls over it before the wheel is heard of.
+    this.#box.addEventListener("wheel", (e) => { if (e.deltaY < 0) this.#letGo(); }, { passive: false });
+    this.#box.addEventListener("keydown", (e) => {
+      const up = UP_KEYS.has(e.key) || (e.key === " " && e.shiftKey);
+      if (up && !e.target.closest("input, textarea, select")) this.#letGo();
+    });
+    this.#box.addEventListener("pointerdown", (e) => {
+      if (e.target === this.#box && e.offsetX >= this.#box.clientWidth) this.#letGo(); // the scrollbar
+    });
+    const touch = (e) => {
+      this.#held = e.touches.length > 0;
+      this.settle();
+    };
+    for (const kind of ["touchstart", "touchend", "touchcancel"]) {
+      this.#box.addEventListener(kind, touch, { passive: true });
+    }
+  }
+
+  #letGo() {
+    this.follow = false;
+    this.#show();
+  }
+
   #scrolled() {
     const now = this.#box.scrollTop;
     if (now < this.#last - MOVED_PX) this.follow = false;
@@ -100,7 +125,7 @@ export class Scroll {
     const seen = this.#box.clientHeight - this.#dock.offsetHeight;
     const below = this.#endOfText() - this.#topOf(this.#anchor);
     const padding = parseFloat(getComputedStyle(this.#thread).paddingBlockEnd);
-    this.#reserve.style.blockSize = `${Math.max(0, seen - below - TOP_PX - padding + Math.max(0, this.#anchor.offsetHeight - 192))}px`;
+    this.#reserve.style.blockSize = `${Math.max(0, seen - below - TOP_PX - padding + above(this.#anchor))}px`;
   }
 
   #topOf(node) {
@@ -134,4 +159,9 @@ export class Scroll {
     const node = this.#button.querySelector("[data-slot=text]");
     if (node.textContent !== text) node.textContent = text;
   }
+}
+
+// Pixels of a placed message that stand above the edge.
+function above(node) {
+  return Math.max(0, node.offsetHeight - parseFloat(getComputedStyle(node).fontSize) * CLAMP_EM);
 }

@@ -1,12 +1,14 @@
 // Rows of a run: thoughts and tool calls. Used by view.js alone; model text goes in as textContent only.
-import { clone, icon, say, seconds, sentence, size, slot, thought as thoughtTitle, ticking, toolNote } from "words";
+import { clone, icon, say, seconds, sentence, size, slot, thought as thoughtTitle, ticking, toolFailure, toolNote } from "words";
 
 export const BRIEF_MS = 50; // a shorter time is not worth a number
 const STILL_MS = 30_000;
+const STOP_MS = 5_000; // a step that takes so long can be stopped by itself
 const BIG_ARGUMENTS = 2_000; // characters, from which their size is worth showing
 
 export function row(item) {
   const node = clone(item.kind === "thought" ? "t-thought" : "t-step");
+  if (item.kind === "tool") slot(node, "stop").dataset.call = item.id;
   const fold = node.querySelector(".step-fold");
   fold.addEventListener("toggle", () => { if (fold.dataset.byApp !== String(fold.open)) fold.dataset.touched = ""; });
   return node;
@@ -22,6 +24,7 @@ export function update(node, item, now) {
 export function tick(node, item, now) {
   const live = item.kind === "thought" ? item.open : isLive(item);
   const time = slot(node, "time");
+  if (item.kind === "tool") slot(node, "stop").hidden = !(live && item.startedAt && now - item.startedAt >= STOP_MS);
   if (live && item.startedAt) {
     put(time, ticking(now - item.startedAt));
     if (item.kind === "tool") note(node, item, now);
@@ -54,7 +57,7 @@ function tool(node, item) {
   const done = !isLive(item);
   mark(node, item.state === "preparing" ? "running" : item.state, item.state === "done" ? "check" : "x");
   put(slot(node, "word"), item.state === "cancelled" ? say("cancelled") : item.state === "failed" ? say("failedCount", { n: 1 }) : "");
-  title(slot(node, "title"), sentence(item.name, item.args, done), !done);
+  title(slot(node, "title"), sentence(item.name, item.args, item.state), !done);
   put(slot(node, "arguments"), pretty(item.args, item.state !== "preparing"));
   put(slot(node, "result"), item.result);
   note(node, item, item.startedAt);
@@ -90,8 +93,8 @@ function noteWords(item, now) {
     case "cancelled":
       return say("cancelled");
     case "failed":
-      if (item.code === "lost") return say("lostStep");
-      return `${item.code === "timeout" ? say("timedOut") : item.summary || firstLine(item.result)} ${say("wentOn")}`;
+      if (item.code === "lost" || item.code === "run_ended") return toolFailure(item.code, "");
+      return say("wentOn", { reason: toolFailure(item.code, firstLine(item.summary || item.result)) });
     default:
       return toolNote(item.name, item.summary, item.data);
   }

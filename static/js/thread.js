@@ -9,7 +9,7 @@ import { uuid } from "words";
 
 export class Thread {
   #id;
-  #parts; // { view, scroll, composer, queue, announcer, drafts, transcript, send, isOpen, wake, started }
+  #parts; // { view, scroll, composer, queue, announcer, drafts, transcript, hint, send, isOpen, wake, started }
   #state;
   #delivery;
   #inbound;
@@ -75,8 +75,8 @@ export class Thread {
   frame(frame) {
     if (frame.type === frame.type.toUpperCase()) return this.#event(frame);
     this.#inbound.catchUp();
-    if (frame.type === "thread") this.#hint(frame);
-    if (frame.type === "thread" || (frame.threadId ?? this.#id) !== this.#id) return undefined;
+    if (frame.type === "thread") return this.#parts.hint(frame);
+    if ((frame.threadId ?? this.#id) !== this.#id) return undefined;
     if (frame.type === "accepted") this.#delivery.accepted(frame);
     else if (frame.type === "rejected") this.#delivery.rejected(frame);
     else if (frame.type === "attached") this.#follow.attached(frame);
@@ -89,7 +89,7 @@ export class Thread {
   send({ text, files, steer = false }) {
     const message = { id: uuid(), role: "user", content: content(text, files) };
     if (!isOver(this.#state)) {
-      this.#delivery.add({ kind: steer ? "steer" : "queue", message, text, files });
+      this.#delivery.add({ kind: steer ? "steer" : "queue", message, text, files, ...this.#parts.composer.choices });
       return;
     }
     this.#start({ message, text, files });
@@ -121,6 +121,11 @@ export class Thread {
     return true;
   }
 
+  // One tool call is stopped; its result says so, and the run goes on.
+  stopStep(toolCallId) {
+    this.#parts.send({ type: "cancel", threadId: this.#id, runId: this.#state.runId, toolCallId });
+  }
+
   // The transcript was fetched anew. runId: the run that goes on, whose frames come over the socket.
   replaced({ runId, lastRun, lastState }) {
     this.lastRun = lastRun;
@@ -134,7 +139,7 @@ export class Thread {
   // Private
 
   #start({ action = "", messageId = "", message, text, files }) {
-    const entry = { kind: "run", runId: uuid(), message, text, files, action, messageId };
+    const entry = { kind: "run", runId: uuid(), message, text, files, action, messageId, ...this.#parts.composer.choices };
     this.#mine.add(entry.runId);
     this.#show(entry);
     this.#parts.started(text || files[0]?.name || "");
@@ -154,11 +159,6 @@ export class Thread {
   #sendCancel() {
     const frame = { type: "cancel", threadId: this.#id, runId: this.#wantCancel, requestId: uuid() };
     if (this.#parts.send(frame)) this.#wantCancel = "";
-  }
-
-  #hint({ threadId, changed }) {
-    refreshSidebar();
-    if (threadId === this.#id && /^(inbox|run_)/.test(changed)) this.#parts.queue.refresh();
   }
 
   #event(event) {
@@ -186,6 +186,7 @@ export class Thread {
     this.#askedId = "";
     this.#wantCancel = "";
     this.#parts.transcript.seen();
+    if (state.forked) this.#parts.transcript.versions();
     refreshSidebar();
     this.#delivery.flush();
   }

@@ -1,5 +1,9 @@
 // The stored part of the conversation, as the server renders it: fetched again when the page may have missed something.
+import { sources } from "cite";
+import { filesOf } from "edit";
 import { copyButtons } from "parts";
+import { graft, keepFocus } from "versions";
+import { slot } from "words";
 
 export class Transcript {
   #main;
@@ -11,7 +15,8 @@ export class Transcript {
   #exists;
   #id;
 
-  // on: { replaced({ runId, lastRun, lastState }) }
+  // on: { run() -> the newest run that the server has, replaced({ runId, lastRun, lastState }), gone(),
+  //   unfinished({ text, files }) }
   constructor({ main, id, exists, scroll, csrf, on }) {
     this.#main = main;
     this.#id = id;
@@ -27,8 +32,9 @@ export class Transcript {
     });
   }
 
+  // A new conversation may have kept the id it had before a reload.
   get address() {
-    return this.#main.dataset.address.replace(this.#main.dataset.thread, this.#id); // a new one may have kept its old id
+    return this.#main.dataset.address.replace(this.#main.dataset.thread, this.#id);
   }
 
   get known() {
@@ -55,6 +61,12 @@ export class Transcript {
     fetch(`${this.address}seen/`, { method: "POST", headers: { "X-CSRFToken": this.#csrf } }).catch(() => {});
   }
 
+  // What has been replaced has versions now: their steppers come to what stands here already.
+  async versions() {
+    const response = await this.#ask("");
+    if (response?.status === 200) graft(parsed(await response.text()));
+  }
+
   async #fetch(query) {
     if (!this.#exists) return;
     if (this.#busy) {
@@ -62,9 +74,12 @@ export class Transcript {
       return;
     }
     this.#busy = true;
-    const response = await fetch(`${this.address}messages/${query}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const run = this.#on.run();
+    const response = await this.#ask(query);
     this.#busy = false;
-    if (response?.redirected) location.reload();
+    if (run !== this.#on.run()) this.#again = true; // one began meanwhile, and the answer may not know it
+    else if (response?.redirected) location.reload();
+    else if (response?.status === 404) this.#on.gone();
     else if (response?.status === 200) this.#replace(await response.text());
     if (this.#again) {
       this.#again = false;
@@ -72,25 +87,41 @@ export class Transcript {
     }
   }
 
+  #ask(query) {
+    return fetch(`${this.address}messages/${query}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  }
+
   #replace(html) {
-    const box = document.createElement("template");
-    box.innerHTML = html; // our own template: escaped, blocks sanitised
-    const fresh = box.content.querySelector("#transcript");
+    const fresh = parsed(html).querySelector("#transcript");
     if (!fresh) return;
-    copyButtons(fresh);
-    this.#scroll.hold(() => {
+    const unfinished = edited();
+    this.#scroll.hold(() => keepFocus(() => {
       document.getElementById("transcript").replaceWith(fresh);
       window.htmx.process(fresh);
       this.#on.replaced(this.known);
-    });
+    }));
+    if (unfinished) this.#on.unfinished(unfinished);
   }
 
   #entries(html) {
-    const box = document.createElement("template");
-    box.innerHTML = html; // our own template: escaped, blocks sanitised
-    copyButtons(box.content);
-    const nodes = [...box.content.children];
+    const nodes = [...parsed(html).children];
     queueMicrotask(() => { for (const node of nodes) window.htmx.process(node); });
     return nodes;
   }
+}
+
+function parsed(html) {
+  const box = document.createElement("template");
+  box.innerHTML = html; // our own template: escaped, blocks sanitised
+  copyButtons(box.content);
+  for (const article of box.content.querySelectorAll(".msg-assistant")) sources(article);
+  return box.content;
+}
+
+// A message that is being changed in its place while its place goes away: { text, files }, null if there is none.
+function edited() {
+  const field = document.querySelector("#thread .msg-edit textarea");
+  const article = field?.closest("article");
+  if (!article || field.value === slot(article, "text").textContent) return null;
+  return { text: field.value, files: filesOf(article) };
 }

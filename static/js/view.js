@@ -1,5 +1,6 @@
 // The transcript's DOM: only this module touches it, with what it is made of (runview, parts, steps, said).
 // render(state) may be called as often as there is news; a node, once made, stays the same node.
+import { sources } from "cite";
 import { copyButtons } from "parts";
 import { RunView } from "runview";
 import { saidNode } from "said";
@@ -13,6 +14,7 @@ export class View {
   constructor(live) {
     this.#live = live;
     copyButtons(document.getElementById("transcript"));
+    for (const article of document.querySelectorAll("#transcript .msg-assistant")) sources(article);
   }
 
   // now: the server's clock in ms, as far as the page knows it.

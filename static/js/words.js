@@ -15,6 +15,11 @@ export function failure(code) {
   return words.failures[code] ?? words.failures.other;
 }
 
+// Why a call failed. reason: the tool's own words, for what only it knows.
+export function toolFailure(code, reason) {
+  return fill(words.toolFailures[code] ?? words.toolFailures.tool_failed, { reason });
+}
+
 export function rejection(code) {
   return words.rejections[code] ?? words.rejections.other;
 }
@@ -52,27 +57,55 @@ export function clock(at) {
 }
 
 // A call's intent as [before, what, after]. args may be half a JSON object: what is there already is shown.
-export function sentence(name, args, done) {
+// state: of a step; what was cancelled was only begun.
+export function sentence(name, args, state) {
   const own = words.tools[name];
   const tool = own ?? words.tools["*"];
   const what = own ? argument(args, own.argument) : name;
-  if (!what) return [done ? tool.bareDone : tool.bareRunning, "", ""];
-  const [before, after] = (done ? tool.done : tool.running).split("{what}");
+  const [whole, bare] = { done: [tool.done, tool.bareDone], failed: [tool.failed, tool.bareFailed] }[state] ?? [tool.running, tool.bareRunning];
+  if (!what) return [bare, "", ""];
+  const [before, after] = whole.split("{what}");
   return [before, what, after ?? ""];
 }
 
-// What a call brought: for a file that was read the place, else the tool's own summary.
+// What a call brought: of a text the place, of a search the counts; else the tool's own summary. As in wording.py.
 export function toolNote(name, summary, data) {
-  const found = name === "read_artifact" && /^(page|line)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s.exec(data.anchor ?? "");
+  if (name === "search_knowledge" && data.hits) {
+    const [passages, documents] = [counted("passage", data.hits.length), counted("document", data.documents)];
+    return data.hits.length ? say("found", { passages, documents }) : say("nothingFound");
+  }
+  if (name === "list_documents" && "documents" in data) return counted("document", data.documents);
+  const pattern = /^(?:sheet (.*), )?(page|line|row)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s;
+  const found = ["read_artifact", "read_document"].includes(name) && pattern.exec(data.anchor ?? "");
   if (!found) return summary;
-  const [, kind, n, m, heading] = found;
-  const place = m ? say(`${kind}s`, { n, m }) : say(kind, { n });
+  const [, sheet, kind, n, m, heading] = found;
+  let place = m ? say(`${kind}s`, { n, m }) : say(kind, { n });
+  if (sheet) place = say("inSheet", { sheet, place });
   return heading ? say("under", { place, heading }) : place;
 }
 
-export function phaseName(names) {
-  const kinds = new Set(names.map((n) => (words.tools[n] ?? words.tools["*"]).phase));
+function counted(word, n) {
+  return say(n === 1 ? word : `${word}s`, { n });
+}
+
+// By what its calls did; if nothing was done, no more is said than that it was tried.
+export function phaseName(calls) {
+  const kinds = new Set(calls.filter((i) => i.state === "done").map((i) => (words.tools[i.name] ?? words.tools["*"]).phase));
   return kinds.size === 1 ? [...kinds][0] : words.tools["*"].phase;
+}
+
+// What a text is mostly written in, by its script: zh-CN, en, or "" if it is neither. As in wording.py.
+export function language(text) {
+  const said = text.replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
+  const han = said.match(/[\u3400-\u9fff]/g)?.length ?? 0;
+  const latin = said.match(/[A-Za-z\u00c0-\u024f]+/g)?.length ?? 0;
+  if (!(han + latin) || /[\u3040-\u30ff\uac00-\ud7af]/.test(said)) return "";
+  return han >= latin ? "zh-CN" : "en";
+}
+
+export function speak(node, text) {
+  const lang = language(text);
+  if (lang && node.lang !== lang) node.lang = lang;
 }
 
 export function clone(id) {

@@ -10,7 +10,14 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PATIENCE_MS = 15_000
+PATIENCE_MS = 15_000  # for everything a page is expected to show: a loaded machine is slow, not wrong
+STANDS_STILL = """() => {
+  const box = document.querySelector('#scroller');
+  const top = box.scrollTop;
+  return new Promise((done) => setTimeout(() => done(box.scrollTop === top), 200));
+}"""
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Desk:
@@ -68,6 +75,12 @@ class Desk:
         """Wait until the last answer is over in this state, and return it."""
         expect(self.answer).to_have_attribute("data-state", state, timeout=40_000)
         return self.answer
+
+    def scrolled(self) -> float:
+        """Where the conversation stands once nothing moves it any more, in pixels from its top."""
+        self.page.wait_for_function(STANDS_STILL)
+        top: float = self.page.evaluate("document.querySelector('#scroller').scrollTop")
+        return top
 
     def phase(self, phase: str) -> None:
         expect(self.page.locator("#main")).to_have_attribute("data-phase", phase)

@@ -1,9 +1,11 @@
 """Two real installations, one offline and one with a scripted model server, and a real Chromium."""
 
+import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.browser import CHROMIUM, FLAGS, Desk, window
-from tests.modelserver import ModelServer, Received, Reply, Steady, finish, text
+from tests.modelserver import Data, ModelServer, Received, Reply, Steady, finish, text
 from tests.workbench.installation import Up
 
 
@@ -45,11 +47,26 @@ class Scripted(ModelServer):
     def _accept(self, request: Received) -> Reply:
         if request.path.endswith("/chat/completions") and not request.body.get("tools"):
             return Reply(steps=(*text("A fitting title"), *finish()))
-        return super()._accept(request)
+        return cited(super()._accept(request), request)
 
     def forget(self) -> None:
         with self._changed:
             self._replies.clear()
+
+
+def cited(reply: Reply, request: Received) -> Reply:
+    """Fill in what only the request knows: "[[c:{1}]]" becomes the marker of the first passage a tool brought."""
+    told = "\n".join(m["content"] for m in (request.body or {}).get("messages", ()) if m["role"] == "tool")
+    markers = re.findall(r"(?m)^\[\[c:([a-z2-7]{6})\]\]", told)
+    steps = tuple(_filled(step, markers) if isinstance(step, Data) else step for step in reply.steps)
+    return replace(reply, steps=steps)
+
+
+def _filled(step: Data, markers: list[str]) -> Data:
+    value = json.dumps(step.value)
+    for number, marker in enumerate(markers, 1):
+        value = value.replace(f"{{{number}}}", marker)
+    return Data(json.loads(value))
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +95,7 @@ def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
             "OPENAI_BASE_URL": model_server.base_url,
             "OPENAI_API_KEY": "test",
             "OPENAI_MODEL": "test",
+            "MODELS": '[{"name": "smaller"}]',
             "RUNS_PER_OWNER": "20",
         },
     )

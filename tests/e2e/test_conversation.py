@@ -45,8 +45,9 @@ def test_attached_text_file_is_read_with_a_tool_and_answered_live(offline_desk: 
     expect(answer.locator(".phase-head")).to_contain_text("Read the files")
     expect(answer.locator(".prose")).to_contain_text("310 kg")
     expect(desk.said.locator(".chip")).to_have_text("notes.md")
+    desk.said.locator(".chip").click()
     with desk.page.expect_download() as download:
-        desk.said.locator(".chip").click()
+        desk.page.locator("#panel").get_by_role("link", name="Download").click()
     assert Path(download.value.path()).read_bytes() == notes.read_bytes()
 
 
@@ -59,7 +60,7 @@ def test_attached_pdf_is_answered_with_its_page(offline_desk: Open, tmp_path: Pa
     expect(desk.page.locator("#chips .chip")).to_have_text("report.pdf")
     desk.ask("What does the lighthouse keeper earn?")
     expect(desk.settles().locator(".prose")).to_contain_text("900 crowns")
-    expect(desk.answer.locator(".prose")).to_contain_text("page 2")
+    expect(desk.answer.get_by_role("link", name="Source 1: report.pdf, Page 2")).to_be_visible()
 
 
 def test_saved_note_is_a_card_to_download(desk: Open, model: ModelServer) -> None:
@@ -78,8 +79,9 @@ def test_saved_note_is_a_card_to_download(desk: Open, model: ModelServer) -> Non
     page.ask("Save a plan")
     answer = page.settles()
     expect(answer.locator(".artifact-card .artifact-name")).to_have_text("plan.md")
+    answer.locator(".artifact-card").click()
     with page.page.expect_download() as download:
-        answer.locator(".artifact-card").click()
+        page.page.locator("#panel").get_by_role("link", name="Download").click()
     assert "Buy paint." in Path(download.value.path()).read_text()
 
 
@@ -103,7 +105,7 @@ def test_reasoning_tool_row_and_text_arrive_while_they_are_made(
     expect(row.locator(".step-title")).to_have_text("Looking at the files")
     second.set()
     expect(row).to_have_attribute("data-state", "failed")
-    expect(row.locator(".step-title")).to_have_text("Read nothing.txt")
+    expect(row.locator(".step-title")).to_have_text("Could not read nothing.txt")
     expect(row.locator(".step-note")).to_contain_text("The agent went on without it.")
     expect(page.answer.locator(".prose > p").first).to_have_text("There is no such file.")
     expect(page.answer.locator(".open-block")).to_contain_text("So I")

@@ -170,3 +170,27 @@ test("patches set, replace and remove along a path", () => {
   assert.deepEqual(patched({ a: { b: 1 } }, [{ op: "replace", path: "/a/b", value: 2 }, { op: "add", path: "/c~1d", value: 3 }]), { a: { b: 2 }, "c/d": 3 });
   assert.deepEqual(patched({ a: 1, l: [1, 2] }, [{ op: "remove", path: "/a" }, { op: "add", path: "/l/-", value: 3 }]), { l: [1, 2, 3] });
 });
+
+test("a run that replaces what stood there says so, and which model it asks", () => {
+  const begin = start();
+  begin.metadata.workbench.model = "small";
+  const state = play([begin, frame("MESSAGES_SNAPSHOT", { messages: [] }), frame("RUN_FINISHED", {})]);
+  assert.equal(state.forked, true);
+  assert.equal(state.model, "small");
+  assert.equal(play([start()]).forked, false);
+});
+
+test("citations come before the text that uses them, once each; that documents do not answer is kept", () => {
+  const value = { messageId: "m", number: 1, id: "k3f2ab", documentId: "d", version: 1, name: "a.md", start: 0, end: 9, place: {}, quote: "q" };
+  const state = play([
+    start(),
+    frame("TEXT_MESSAGE_START", { messageId: "m", role: "assistant" }),
+    frame("CUSTOM", { name: "workbench.citation", value }),
+    frame("CUSTOM", { name: "workbench.citation", value }),
+    frame("TEXT_MESSAGE_CONTENT", { messageId: "m", delta: "So. [1](#c-k3f2ab)" }),
+    frame("TEXT_MESSAGE_END", { messageId: "m" }, { notInDocuments: true }),
+  ]);
+  const item = state.items.at(-1);
+  assert.deepEqual(item.citations, [value]);
+  assert.equal(item.none, true);
+});

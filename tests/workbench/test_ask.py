@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,8 +85,8 @@ def test_a_pdf_is_quoted_with_its_page(capsys: pytest.CaptureFixture[str], alice
     path = tmp_path / "report.pdf"
     path.write_bytes(pdf("The harbour was dredged in spring.", "The new crane lifts forty tons."))
     out, err = ask(capsys, "How many tons does the crane lift?", "--file", str(path), "--user", "alice")
-    assert "> The new crane lifts forty tons." in out
-    assert "— page 2" in out
+    assert "> The new crane lifts forty tons. [1]\n" in out
+    assert out.endswith("\n\n[1] report.pdf: page 2\n")
     assert "read_artifact: report.pdf, pages 1-2" in err
 
 
@@ -134,7 +135,7 @@ def test_a_model_streams_with_tools(
     out, err = ask(capsys, "What is the rent?", "--file", lease, "--user", "alice")
     assert out == "I look.\n\n\nIt is 1,450 euros.\n"
     assert "read_artifact: lease.md" in err
-    told = server.requests[1].body["messages"]
+    told = server.chats[1].body["messages"]
     assert [m["role"] for m in told] == ["system", "user", "assistant", "tool"]
     assert "1,450 euros a month" in told[3]["content"]
     chats = ModelCall.objects.of(alice.pk).order_by("id")
@@ -143,6 +144,29 @@ def test_a_model_streams_with_tools(
         ("test", "chat", "stop"),
     ]
     assert (chats[1].prompt_tokens, chats[1].cached_tokens) == (50, 20)
+
+
+def test_citations_are_numbers_and_their_sources_stand_at_the_end(
+    capsys: pytest.CaptureFixture[str], alice: Any, lease: str, server: ModelServer
+) -> None:
+    server.script(
+        Reply(steps=(call('{"name":"lease.md"}', id="c1", name="read_artifact"), *finish("tool_calls"))),
+        Reply(steps=(*text("I read it."), *finish())),
+    )
+    first = json.loads(ask(capsys, "Read this.", "--file", lease, "--user", "alice", "--json")[0])
+    assert first["sources"] == []
+    given = re.findall(r"\[\[c:\w+\]\](?= line)", server.chats[1].body["messages"][-1]["content"])
+    answer = Reply(steps=(*text(f"It is 1,450 euros{given[-1]}, see {given[0]}{given[-1]}."), *finish()))
+    server.script(answer, answer)
+    on = ("What is the rent?", "--user", "alice", "--thread", first["thread"])
+    out, _ = ask(capsys, *on)
+    said, _, listed = out.partition("\n\n")
+    assert said == "It is 1,450 euros[1], see [1][1]."
+    assert re.fullmatch(r"\[1\] lease\.md: lines? [^\n]*Lease[^\n]*\n", listed)
+    found = json.loads(ask(capsys, *on, "--json")[0])
+    assert found["text"] == said
+    assert {(s["number"], s["name"], s["version"]) for s in found["sources"]} == {(1, "lease.md", 1)}
+    assert "1,450 euros" in "".join(s["quote"] for s in found["sources"])
 
 
 def test_a_refused_key_ends_with_exit_code_1_and_the_setting(

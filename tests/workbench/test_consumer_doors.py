@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from channels.db import database_sync_to_async
 from django.contrib.sessions.models import Session
-from django.db import OperationalError
 from django.test import Client
 
 from agents import hints
 from agents.runtime.testing import ScriptedModel, text, turn
 from tests.agents.house import house
+from tests.agents.wall import cutting_who_reads
 from tests.protocols.checker import check
 from tests.workbench.door import PATIENCE_S, Door, cookie_of, door, knock, question, token_of
-from workbench import consumers, tokens
+from workbench import consumers
 from workbench.limits import OwnerLimits
 from workbench.models import ApiToken
 from workbench.sinks import SocketSink
@@ -126,13 +126,9 @@ async def test_a_sign_out_closes_the_sockets_of_that_browser(alice: Any, monkeyp
 async def test_a_database_that_is_away_closes_no_socket_and_says_come_back(
     alice: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(*_: Any) -> None:
-        raise OperationalError("the connection is closed")
-
     token = await token_of(alice)
-    async with house(ScriptedModel()), door(token=token) as socket:
+    async with house(ScriptedModel()), door(token=token) as socket, cutting_who_reads("workbench_apitoken"):
         monkeypatch.setattr(consumers, "TRUST_S", -1.0)
-        monkeypatch.setattr(tokens, "find_token", away)
         await socket.say(type="detach", threadId="t")
         assert (await socket.hear())["type"] == "accepted"
         assert await let_in(token=token) == 1012
@@ -261,6 +257,19 @@ async def test_a_hint_becomes_a_control_frame_of_its_owner_only(alice: Any, bob:
                 await hints.thread_changed(alice.pk, "t", "title")
                 await asyncio.wait({heard}, timeout=0.05)
         assert heard.result() == {"type": "thread", "threadId": "t", "changed": "title"}
+        await his.say(type="ping")
+        await his.until("pong")
+        assert [f["type"] for f in his.frames] == ["pong"]
+
+
+async def test_documents_that_change_are_a_control_frame_of_their_owner_only(alice: Any, bob: Any) -> None:
+    async with door(token=await token_of(alice)) as hers, door(token=await token_of(bob)) as his:
+        async with asyncio.timeout(PATIENCE_S):
+            heard = asyncio.ensure_future(hers.until("documents"))
+            while not heard.done():
+                await hints.documents_changed(alice.pk, ["a1", "a2"])
+                await asyncio.wait({heard}, timeout=0.05)
+        assert heard.result() == {"type": "documents", "ids": ["a1", "a2"]}
         await his.say(type="ping")
         await his.until("pong")
         assert [f["type"] for f in his.frames] == ["pong"]

@@ -95,7 +95,7 @@ def test_a_large_file_goes_through_the_disk_unchanged(anna: User, files: Path) -
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), ".doc isn't supported. Save it as PDF."),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), ".doc is an old format of Office. Save it as .docx or PDF."),
         ("empty.txt", b"", "empty.txt is empty."),
         ("a.exe", b"MZ\x00\x00", "Files of this kind (.exe) aren't supported."),
     ],

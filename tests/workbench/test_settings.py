@@ -62,7 +62,8 @@ def test_the_table_in_the_docs_names_every_setting_with_its_default() -> None:
     ("DATABASE_URL", "mysql://u:secret-word@h/d"), ("REDIS_URL", "localhost:6379"), ("CELERY_BROKER_URL", "sqs://x"),
     ("PUBLIC_URL", "desk.example"), ("MODELS", "{"), ("MODELS", '{"name": "a"}'), ("MODELS", '[{"window": 1}]'),
     ("MODELS", '[{"name": "a", "windw": 1}]'), ("MODELS", '[{"name": "a", "window": "8k", "api_key": "secret-word"}]'),
-    ("MODELS", '[{"name": "a", "window": true}]'), ("MODELS", '[{"name": 7}]'),
+    ("STORAGE_URL", "ftp://u:secret-word@h/x"), ("STORAGE_URL", "s3://key:secret-word@h/b/c"), ("PURGE_AFTER_S", "0"),
+    ("STORAGE_URL", "/srv/files"), ("UPLOADS_PER_OWNER", "0"), ("MODELS", '[{"name": "a", "window": true}]'), ("MODELS", '[{"name": 7}]'),
 ])  # fmt: skip
 def test_a_wrong_value_stops_the_start_with_its_name_and_keeps_secrets(name: str, wrong: str) -> None:
     done = load(**{name: wrong})
@@ -77,6 +78,15 @@ def test_a_value_may_stand_in_a_file(tmp_path: Path) -> None:
     assert value("s.OPENAI_API_KEY", OPENAI_API_KEY_FILE=str(word)) == "from a file"
     assert "OPENAI_API_KEY_FILE" in load(OPENAI_API_KEY_FILE=str(tmp_path / "none")).stderr
     assert "both set" in load(OPENAI_API_KEY_FILE=str(word), OPENAI_API_KEY="x").stderr
+
+
+def test_files_are_kept_in_the_data_directory_or_where_the_url_says(tmp_path: Path) -> None:
+    ask = "s.STORAGES['artifacts']['OPTIONS'].get('location'), s.STORAGES['artifacts']['BACKEND'].rpartition('.')[2]"
+    assert value(ask) == "/nonexistent/files FileSystemStorage"
+    assert value(ask, STORAGE_URL="file:///srv/x") == "/srv/x FileSystemStorage"
+    secret = tmp_path / "url"
+    secret.write_text("s3://key:secret@minio:9000/bucket\n")
+    assert value(ask, STORAGE_URL_FILE=str(secret)) == "S3Blobs"
 
 
 def test_empty_means_not_set(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.models.run import Inbox, Run
-from agents.models.session import Session
+from agents.models.session import Fork, Session
 from agents.runtime import codec
 from agents.runtime.events import Outcome, UserMessageKind
 from agents.runtime.session import RunStatus
@@ -31,7 +31,7 @@ def test_every_page_asks_a_stranger_to_sign_in(db: None) -> None:
         address = reverse(name, args=args)
         response = Client().get(address)
         assert (response.status_code, response["Location"]) == (302, f"/signin/?next={address}")
-    for name in ("rename", "delete", "restore", "seen"):
+    for name in ("rename", "delete", "restore", "seen", "line"):
         assert Client().post(reverse(name, args=["t"])).status_code == 302
 
 
@@ -40,8 +40,8 @@ def test_foreign_and_unknown_conversations_answer_alike(client: Client, bob: Any
     for thread_id in ("bobs", "nobodys"):
         for name in ("session", "messages", "queue", "rename"):
             assert client.get(reverse(name, args=[thread_id])).status_code == 404
-        for name in ("rename", "delete", "restore", "seen"):
-            assert client.post(reverse(name, args=[thread_id]), {"title": "mine"}).status_code == 404
+        for name in ("rename", "delete", "restore", "seen", "line"):
+            assert client.post(reverse(name, args=[thread_id]), {"title": "mine", "fork": "0"}).status_code == 404
         assert client.post(reverse("take_back", args=[thread_id, "m"])).status_code == 404
     assert "bob" not in client.get("/").content.decode()
     assert Session.objects.of(bob.pk).get().title == ""
@@ -120,6 +120,59 @@ def test_catching_up_costs_nothing_if_nothing_happened(client: Client, alice: An
     assert client.get("/c/t/messages/?run=r2&state=lost", **HTMX).status_code == 204
 
 
+def forked(session: Session, parent: int, shared_position: int) -> Session:
+    """Return the session with a new line as its head."""
+    number = session.forks.count()
+    Fork.objects.create(session=session, number=number, parent=parent, shared_position=shared_position)
+    Session.objects.of(session.owner_id).filter(pk=session.pk).update(head_fork=number)
+    session.refresh_from_db()
+    return session
+
+
+def test_retried_answer_and_edited_message_have_a_stepper_and_the_choice_is_kept(client: Client, alice: Any) -> None:
+    session = conversation(alice, "t")
+    run(session, "r1", asked("One"), answered("First answer."), ended())  # 1 to 4
+    run(forked(session, 0, 2), "r2", answered("Second answer."), ended())  # 5 to 7
+    run(forked(session, 1, 0), "r3", asked("Another one"), answered("Third answer."), ended())
+    page = client.get("/c/t/").content.decode()
+    assert re.findall(r"\d / \d", page) == ["2 / 2"]  # of the message; the retry lies on the other line
+    assert "Versions of this message" in page
+    assert 'data-step="before" data-fork="1"' in page
+    assert client.post("/c/t/line/", {"fork": "1"}).status_code == 204
+    page = client.get("/c/t/messages/", **HTMX).content.decode()
+    assert re.findall(r"\d / \d", page) == ["1 / 2", "2 / 2"]
+    assert re.findall(r"(\w+) answer\.", page) == ["Second"]
+    assert re.search(r'aria-label="Versions of this answer">.*data-step="after" data-fork=""\s+aria-disabled', page)
+    assert client.get("/c/t/messages/?run=r2&state=done", **HTMX).status_code == 204
+    assert (
+        client.get("/c/t/messages/?run=r3&state=done", **HTMX).status_code == 200
+    )  # who shows the other line learns it
+
+
+def test_line_that_is_not_there_is_not_found_and_none_is_chosen_while_a_run_goes_on(client: Client, alice: Any) -> None:
+    session = conversation(alice, "t")
+    run(session, "r1", asked("One"), answered("First answer."), ended())
+    for number in ("1", "-1", "x", ""):
+        assert client.post("/c/t/line/", {"fork": number}).status_code == 404
+    run(forked(session, 0, 2), "r2", status=RunStatus.RUNNING)
+    assert client.post("/c/t/line/", {"fork": "0"}).status_code == 409
+    session.refresh_from_db()
+    assert session.head_fork == 1
+
+
+def test_models_are_offered_where_there_are_several_and_the_answer_names_another_one(
+    client: Client, alice: Any, settings: Any
+) -> None:
+    run(conversation(alice, "t"), "r1", asked("One"), answered("First answer."), ended())
+    assert 'id="model"' not in client.get("/c/t/").content.decode()
+    settings.MODELS = [{"name": "large"}, {"name": "test"}]
+    page = client.get("/c/t/").content.decode()
+    assert re.findall(r"<option>(\w+)</option>", page) == ["large", "test"]
+    assert 'data-slot="model">test · <' in page
+    settings.MODELS = [{"name": "test"}, {"name": "large"}]
+    assert 'data-slot="model"><' in client.get("/c/t/messages/", **HTMX).content.decode()
+
+
 def test_list_is_newest_first_in_days_with_its_dots(client: Client, alice: Any) -> None:
     run(conversation(alice, "old", title="Old one", age=dt.timedelta(days=3)), "r", asked("x"), ended())
     run(conversation(alice, "bad", title="Bad one"), "r", asked("x"), failed("model_error"), status=RunStatus.FAILED)
@@ -164,7 +217,7 @@ def test_page_asks_few_questions_whatever_the_length(
     for n in range(10):
         run(session, f"r{n}", asked(f"Question {n}."), answered(f"Answer {n}."), ended())
         run(conversation(alice, f"t{n}"), "r", asked("x"), ended())
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         client.get("/c/t/")
 
 
@@ -273,7 +326,7 @@ def test_every_module_has_its_name_in_the_import_map(client: Client) -> None:
     html = client.get("/").content.decode()
     named = set(re.findall(r'"([a-z]+)": "/static/js/\1', html))
     files = {path.stem for path in (settings.BASE_DIR / "static" / "js").glob("*.js")}
-    assert named == files - {"main", "shell"}
+    assert named == files - {"main", "shell", "library", "document"}
     imported = set()
     for path in (settings.BASE_DIR / "static" / "js").glob("*.js"):
         source = path.read_text(encoding="utf-8")

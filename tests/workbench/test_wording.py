@@ -1,8 +1,14 @@
 """What the page says about steps."""
 
+import re
+
+import pytest
 from django.utils.translation import override
 
-from workbench.wording import tool_note
+from agents.providers.offline.intent import Intent, intent_of, note_asked
+from agents.runtime.errors import ToolFailure
+from workbench import wording
+from workbench.wording import language, phase_name, run_over, tool_note, tool_sentence
 
 
 def test_the_place_that_was_read_is_told_in_the_persons_language() -> None:
@@ -19,7 +25,89 @@ def test_the_place_that_was_read_is_told_in_the_persons_language() -> None:
         assert note('lines 4-9, under "费用"') == "第 4–9 行，“费用”一节"
 
 
+def test_what_a_search_found_is_told_in_the_persons_language() -> None:
+    def note(hits: int, documents: int) -> str:
+        return tool_note("search_knowledge", "as the tool says it", {"hits": [{}] * hits, "documents": documents})
+
+    with override("en"):
+        assert (note(12, 4), note(1, 1), note(0, 0)) == (
+            "12 passages from 4 documents",
+            "1 passage from 1 document",
+            "nothing found",
+        )
+        assert tool_note("list_documents", "x", {"documents": 2}) == "2 documents"
+        assert tool_note("read_document", "x", {"anchor": "sheet Costs, rows 4-9"}) == "sheet “Costs”, rows 4–9"
+    with override("zh-hans"):
+        assert note(12, 4) == "12 段，来自 4 个文档"
+        assert note(0, 0) == "没有找到"
+        assert tool_note("read_document", "x", {"anchor": "pages 2-3"}) == "第 2–3 页"
+
+
 def test_what_other_tools_say_stands_as_it_is() -> None:
     assert tool_note("search", "3 hits", {"anchor": "page 3"}) == "3 hits"
     assert tool_note("read_artifact", "2 files", {}) == "2 files"
     assert tool_note("read_artifact", "a.bin, byte 4", {"anchor": "byte 4"}) == "a.bin, byte 4"
+
+
+def test_every_way_a_tool_can_fail_is_worded_in_both_languages() -> None:
+    with override("en"):
+        english = wording.tool_failures()
+    with override("zh-hans"):
+        chinese = wording.tool_failures()
+    assert english.keys() == chinese.keys() == set(ToolFailure)
+    untranslated = [code for code in english if not re.search("[\u4e00-\u9fff]", chinese[code])]
+    assert untranslated == []
+
+
+def test_a_failed_step_is_told_in_the_persons_language_whatever_the_model_was_told() -> None:
+    said = "Error: report.pdf has no text: its pages are pictures (a scan)."
+    with override("zh-hans"):
+        assert wording.tool_failure("file_scanned", said).startswith("它没有可读文字")
+        assert wording.tool_failure("tool_failed", "Error: Closed.\nmore") == "工具说：Closed."
+        assert wording.tool_failure("code_of_a_newer_version", "Closed.") == "工具说：Closed."
+    with override("en"):
+        assert wording.tool_failure("file_scanned", said).startswith("It has no text: its pages are pictures")
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"),
+    [
+        ("The term 合同 means contract.", "en"),
+        ("使用 PostgreSQL 和 Valkey 存储", "zh-CN"),
+        ("看这段：`SELECT every single column FROM the table` ```and all of this code```", "zh-CN"),
+        ("これは日本語です", ""),
+        ("42 + 1 = 43", ""),
+        ("", ""),
+    ],
+)
+def test_language_of_a_text_is_told_by_its_script(text: str, lang: str) -> None:
+    assert language(text) == lang
+
+
+def test_step_that_failed_does_not_claim_to_have_read() -> None:
+    arguments = '{"name": "a.md"}'
+    said = {
+        state: "".join(tool_sentence("read_artifact", arguments, state)) for state in ("done", "failed", "cancelled")
+    }
+    assert said == {"done": "Read a.md", "failed": "Could not read a.md", "cancelled": "Reading a.md"}
+    assert "".join(tool_sentence("weather", "{}", "failed")) == "weather did not work"
+    assert phase_name([("read_artifact", "failed")]) == "Worked on it"
+    assert phase_name([("read_artifact", "failed"), ("read_artifact", "done")]) == "Read the files"
+
+
+def test_run_of_no_time_is_told_without_a_number() -> None:
+    assert run_over("done", 40, 0) == "Done"
+    assert run_over("done", 40, 2) == "Done, 2 steps"
+    assert run_over("done", 100, 2) == "Done in 0.1\u00a0s, 2 steps"
+    assert run_over("stopped", 0, 3) == "Stopped by you"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh-hans"])
+def test_starters_are_things_that_also_the_offline_model_understands(lang: str) -> None:
+    with override(lang):
+        summary, find, keep, write = (starter.text for starter in wording.starters())
+    assert intent_of(summary) is Intent.SUMMARY
+    assert intent_of(f"{find}lighthouse 灯塔") is Intent.QUESTION
+    kept, written = note_asked(keep), note_asked(f"{write}Buy paint. 买油漆。")
+    assert kept is not None and kept.content is None
+    assert written is not None and written.content == "Buy paint. 买油漆。"

@@ -1,6 +1,9 @@
-"""Files: attach one to a conversation, list them, download one."""
+"""Files: bring one into the library or a conversation, list a conversation's, download one."""
 
 import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import IO, cast
 from uuid import UUID
@@ -8,7 +11,6 @@ from uuid import UUID
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
@@ -17,11 +19,14 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.runtime.artifacts import NAME_CHARS, SHARED, ArtifactInvalid, ArtifactMissing, ArtifactRef
-from artifacts import names, rows, sniff
+from agents import hints
+from agents.runtime.artifacts import SHARED, ArtifactInvalid, ArtifactMissing, ArtifactRef
+from artifacts import library, names, rows, saving, sniff
 from artifacts.models import Version
+from artifacts.rows import Scope
+from artifacts.saving import Saved
 from artifacts.store import DjangoArtifactStore
 from workbench import access
 
@@ -31,6 +36,11 @@ FORM_BYTES = 64 * 1024  # what a request may have around the file itself
 INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 # Types a browser would run if it were ever shown; they travel as bytes
 ACTIVE = frozenset({"text/html", "image/svg+xml", "text/xml", "text/javascript"})
+
+RAW_NAME_CHARS = 4096  # of a name as it is sent, path included
+
+_uploads: Counter[int] = Counter()  # by owner; of this process
+_uploads_lock = threading.Lock()
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +78,29 @@ def files(request: HttpRequest) -> HttpResponseBase:
         return _refused(401, "signed_out", _("Sign in again, then go on."))
     if request.method == "GET":
         return _listing(who.owner_id, request.GET.get("thread_id", ""))
+    return _taken(request, who, _attach, _attach_from_page)
+
+
+@csrf_exempt  # as above
+@require_POST
+def upload(request: HttpRequest) -> HttpResponseBase:
+    """POST multipart {file, name?, collection?}: bring one document into the library.
+
+    name: may be a path, as a folder's upload has it. collection: public id. 201 with the document; 200 and
+    `"already": true` if the same bytes are there under that name. For browsers and API tokens, as above.
+    """
+    try:
+        who = _who(request)
+    except access.Unauthorized:
+        return _refused(401, "signed_out", _("Sign in again, then go on."))
+    return _taken(request, who, _bring, _bring_from_page)
+
+
+Door = Callable[["FileRequest", int], JsonResponse]
+
+
+def _taken(request: HttpRequest, who: access.Identity, door: Door, door_from_page: Door) -> HttpResponseBase:
+    """Return what the door answers to a request with a file, after what can be refused before its body is looked at."""
     if not access.may(who, access.Verb.RUN):
         return _refused(403, "forbidden", _("This token may only read."))
     if _declared_length(request) > settings.UPLOAD_MAX_BYTES + FORM_BYTES:
@@ -75,7 +108,29 @@ def files(request: HttpRequest) -> HttpResponseBase:
     guarded = cast(FileRequest, request)
     guarded.too_large = False
     request.upload_handlers.insert(0, SizeGuard(request))
-    return _upload(guarded, who.owner_id) if who.by_token else _upload_from_page(guarded, who.owner_id)
+    if not _begin(who.owner_id):
+        refused = _refused(429, "too_many_uploads", _("Too many files at once. Try again in a moment."))
+        refused["Retry-After"] = "1"
+        return refused
+    try:
+        return (door if who.by_token else door_from_page)(guarded, who.owner_id)
+    finally:
+        _end(who.owner_id)
+
+
+def _begin(owner_id: int) -> bool:
+    with _uploads_lock:
+        if _uploads[owner_id] >= settings.UPLOADS_PER_OWNER:
+            return False
+        _uploads[owner_id] += 1
+        return True
+
+
+def _end(owner_id: int) -> None:
+    with _uploads_lock:
+        _uploads[owner_id] -= 1
+        if not _uploads[owner_id]:
+            del _uploads[owner_id]
 
 
 def _who(request: HttpRequest) -> access.Identity:
@@ -94,38 +149,70 @@ def _declared_length(request: HttpRequest) -> int:
         return 0
 
 
-def _upload(request: FileRequest, owner_id: int) -> JsonResponse:
+def _attach(request: FileRequest, owner_id: int) -> JsonResponse:
     """Store the file as the next version of its name in the thread, whose session is made if the thread is new."""
-    found, thread_id = request.FILES.getlist("file"), request.POST.get("thread_id", "")
+    thread_id = request.POST.get("thread_id", "")
+
+    def store(raw_name: str, file: IO[bytes], size_bytes: int) -> Saved:
+        # the door comes first, so that a refused file leaves no conversation behind
+        sniff.admit(file.read(sniff.HEAD_BYTES), raw_name, size_bytes)
+        session = rows.session_of_thread(owner_id, thread_id, make=True)
+        if session is None:
+            raise ArtifactMissing(thread_id)
+        source = rows.Source(origin=Version.Origin.UPLOAD, original_name=raw_name)
+        return saving.save(Scope(owner=owner_id, session=session), names.from_upload(raw_name), file, source)
+
+    missing = _refused(404, "thread_not_found", _("This conversation is gone."))
+    return _stored(request, owner_id, store, missing, complete=_is_thread_id(thread_id))
+
+
+def _bring(request: FileRequest, owner_id: int) -> JsonResponse:
+    """Store the file as the next version of its name in the library."""
+
+    def store(raw_name: str, file: IO[bytes], size_bytes: int) -> Saved:
+        wanted = request.POST.get("collection", "")
+        collection = library.find_collection(owner_id, wanted) if wanted else None
+        source = rows.Source(origin=Version.Origin.UPLOAD, original_name=raw_name)
+        name = SHARED + names.from_path(raw_name)
+        return saving.save(Scope(owner=owner_id, session=None), name, file, source, collection=collection)
+
+    missing = _refused(404, "collection_not_found", _("This collection is gone."))
+    return _stored(request, owner_id, store, missing)
+
+
+_attach_from_page = csrf_protect(_attach)
+_bring_from_page = csrf_protect(_bring)
+
+
+def _stored(
+    request: FileRequest,
+    owner_id: int,
+    store: Callable[[str, IO[bytes], int], Saved],
+    missing: JsonResponse,
+    *,
+    complete: bool = True,
+) -> JsonResponse:
+    """Store the request's one file and describe what it became. complete: the other fields are what they must be."""
+    found = request.FILES.getlist("file")
     if request.too_large:
         return _refused(413, "too_large", sniff.too_large())
-    if len(found) != 1 or not _is_thread_id(thread_id):
-        return _refused(400, "invalid_request", _("A request carries one file and the id of its conversation."))
-    raw_name = (request.POST.get("name") or found[0].name or "")[-NAME_CHARS:]
+    if len(found) != 1 or not complete:
+        return _refused(400, "invalid_request", _("A request carries one file, and says where it belongs."))
+    file = found[0]
+    raw_name = (request.POST.get("name") or file.name or names.FALLBACK)[-RAW_NAME_CHARS:]
     try:
-        ref = _store(owner_id, thread_id, raw_name, found[0])
+        saved = store(raw_name, cast(IO[bytes], file.file), file.size or 0)
     except ArtifactInvalid as e:
         return _refused(400, "file_refused", str(e))
     except ArtifactMissing:
-        return _refused(404, "thread_not_found", _("This conversation is gone."))
+        return missing
     except OSError:
-        logger.exception("An upload of %s bytes could not be stored", found[0].size)
+        logger.exception("An upload of %s bytes could not be stored", file.size)
         return _refused(507, "storage_unavailable", _("The file could not be stored. Try again in a moment."))
-    return JsonResponse(_described(ref), status=201)
-
-
-_upload_from_page = csrf_protect(_upload)
-
-
-def _store(owner_id: int, thread_id: str, raw_name: str, file: "UploadedFile[bytes]") -> ArtifactRef:
-    name, opened = names.from_upload(raw_name), cast(IO[bytes], file.file)
-    # the door comes first, so that a refused file leaves no conversation behind
-    sniff.admit(opened.read(sniff.HEAD_BYTES), raw_name or name, file.size or 0)
-    session = rows.session_of_thread(owner_id, thread_id, make=True)
-    if session is None:
-        raise ArtifactMissing(thread_id)
-    source = rows.Source(origin=Version.Origin.UPLOAD, original_name=raw_name)
-    return rows.save(rows.Scope(owner=owner_id, session=session), name, opened, source)
+    async_to_sync(hints.documents_changed)(owner_id, [saved.ref.artifact_id])
+    if saved.fresh:
+        return JsonResponse(_described(saved.ref), status=201)
+    return JsonResponse({**_described(saved.ref), "already": True})
 
 
 def _listing(owner_id: int, thread_id: str) -> JsonResponse:

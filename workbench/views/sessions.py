@@ -14,22 +14,23 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.middleware import HtmxDetails
 
-from agents import hints
+from agents import hints, wiring
 from agents.models.run import Inbox, Run
 from agents.models.session import Session
 from agents.runtime import codec
-from agents.runtime.events import RunFailed, RunFinished, Stored, UserMessage
+from agents.runtime.errors import Rejected
+from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserMessage
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
-from agents.stores import inbox, sessions
-from workbench import sessionlist, transcript
+from agents.stores import inbox, lines, sessions
+from workbench import sessionlist, transcript, wording
 from workbench.contexts import Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
 
 PAGE = 30  # messages shown at first, and with each step back
+RECORDS = 240  # read for them: a message rarely has more than a few
 POSITION_DIGITS = 18
-RECORDS = 240  # records read for them: a message rarely has more than a few
 
 
 class PageRequest(HttpRequest):
@@ -52,6 +53,8 @@ def new(request: PageRequest) -> HttpResponse:
         new=True,
         deleted=request.GET.get("deleted", "")[:128],
         max_files=settings.MAX_FILES_PER_MESSAGE,
+        models=model_names(),
+        starters=wording.starters(),
     )
     return render(request, "workbench/session.html", {"page": page})
 
@@ -61,17 +64,7 @@ def new(request: PageRequest) -> HttpResponse:
 @in_own_time
 def session(request: PageRequest, thread_id: str) -> HttpResponse:
     """Show a conversation: its newest messages, the rest of the page around them."""
-    found = own_session(request, thread_id)
-    page = SessionPage(
-        me=me(request),
-        sessions=sessionlist.load(owner_id(request), current=thread_id),
-        transcript=read(request, found),
-        title=shown_title(request, thread_id),
-        new=False,
-        waiting=waiting(found),
-        max_files=settings.MAX_FILES_PER_MESSAGE,
-    )
-    return render(request, "workbench/session.html", {"page": page})
+    return whole_page(request, own_session(request, thread_id))
 
 
 @login_required
@@ -85,19 +78,12 @@ def messages(request: PageRequest, thread_id: str) -> HttpResponse:
     found = own_session(request, thread_id)
     before = _number(request.GET.get("before", ""))
     if before is not None and not request.htmx:
-        page = SessionPage(
-            me=me(request),
-            sessions=sessionlist.load(owner_id(request), current=thread_id),
-            transcript=read(request, found, before=before),
-            title=shown_title(request, thread_id),
-            new=False,
-            max_files=settings.MAX_FILES_PER_MESSAGE,
-        )
-        return render(request, "workbench/session.html", {"page": page})
+        return whole_page(request, found, before=before)
     if before is not None:
         older = read(request, found, before=before)
         return render(request, "workbench/_transcript.html#entries", {"shown": older})
-    newest = Run.objects.of(owner_id(request)).filter(session=found).order_by("-id").first()
+    shown_line = Run.objects.of(owner_id(request)).filter(session=found, fork=found.head_fork)
+    newest = shown_line.order_by("-id").first()
     known = (request.GET.get("run", ""), request.GET.get("state", ""))
     if newest and known == (newest.client_id, page_state(newest.status)):
         return HttpResponse(status=204)
@@ -147,6 +133,23 @@ def seen(request: PageRequest, thread_id: str) -> HttpResponse:
     rows = Session.objects.of(owner_id(request)).filter(pk=found.pk, seen_position__lt=found.last_position)
     if rows.update(seen_position=found.last_position):
         async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "seen")
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def line(request: PageRequest, thread_id: str) -> HttpResponse:
+    """Show another line of the conversation (POST fork) and go on from there; 409 while an answer is written."""
+    number = _number(request.POST.get("fork", ""))
+    if number is None:
+        raise Http404
+    try:
+        lines.choose(owner_id=owner_id(request), thread_id=thread_id, fork=number)
+    except Rejected as error:
+        if error.code == "run_conflict":
+            return HttpResponse(status=409)
+        raise Http404 from error
+    async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "line")
     return HttpResponse(status=204)
 
 
@@ -246,6 +249,21 @@ def own_session(request: HttpRequest, thread_id: str) -> Session:
     return found
 
 
+def whole_page(request: PageRequest, found: Session, *, before: int | None = None) -> HttpResponse:
+    """Render a conversation around its newest messages and what waits, or around the messages before a position."""
+    page = SessionPage(
+        me=me(request),
+        sessions=sessionlist.load(owner_id(request), current=found.thread_id),
+        transcript=read(request, found, before=before),
+        title=shown_title(request, found.thread_id),
+        new=False,
+        waiting=waiting(found) if before is None else (),
+        max_files=settings.MAX_FILES_PER_MESSAGE,
+        models=model_names(),
+    )
+    return render(request, "workbench/session.html", {"page": page})
+
+
 def own_row(request: HttpRequest, thread_id: str, current: str) -> Row:
     found = sessionlist.one(owner_id(request), thread_id, current=current)
     if found is None:
@@ -271,7 +289,8 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     run_id = running.client_id if running else ""
     history = sessions.read_history(owner_id(request), found.thread_id, limit=RECORDS, before=before)
     stored = [one for one in history.stored if one.origin.run_id != run_id or not run_id]
-    entries = transcript.build(stored)
+    positions = {one.position for one in stored} | (set() if history.truncated else {0})
+    entries = transcript.mark_versions(transcript.build(stored), lines.of_session(found), positions)
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)
     last_run, last_state = newest_run(stored)
@@ -282,14 +301,21 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
         run_id=run_id,
         last_run=last_run,
         last_state=last_state,
+        default_model=next(iter(model_names()), ""),
     )
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the models a person may choose from, the default first; none if there is only one."""
+    names = tuple(model.info.name for model in wiring.models())
+    return names if len(names) > 1 else ()
 
 
 def newest_run(stored: list[Stored]) -> tuple[str, str]:
     """Return the client's name of the last run that ended in these records, and how the page calls its state."""
     for one in reversed(stored):
         if isinstance(one.record, RunFinished):
-            return (one.origin.run_id, "stopped" if one.record.outcome.value == "cancelled" else "done")
+            return (one.origin.run_id, "stopped" if one.record.outcome is Outcome.CANCELLED else "done")
         if isinstance(one.record, RunFailed):
             return (one.origin.run_id, "lost" if one.record.code == "lost" else "failed")
     return ("", "")

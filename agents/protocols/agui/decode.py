@@ -298,7 +298,7 @@ class _Steer(_Frame):
     run_id: str
     message: dict[str, Any]
     mode: Literal["steer", "queue"] = "steer"
-    sources: list[Annotated[UUID, Field(strict=False)]] | None = None
+    sources: list[Annotated[UUID, Field(strict=False)]] | None = None  # JSON has no type for ids
 
     def frame(self) -> ClientFrame:
         message = _parse(_Message, self.message)

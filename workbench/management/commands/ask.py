@@ -10,6 +10,7 @@ import mimetypes
 import signal
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,8 +20,10 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.live import registry
+from agents.runtime.context.citing import numbered
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import (
+    CitationShown,
     Emitted,
     Outcome,
     RunFailed,
@@ -31,6 +34,7 @@ from agents.runtime.events import (
     UserMessage,
     Waiting,
 )
+from agents.runtime.knowledge import Cited, place_words
 from agents.runtime.model import TextPart
 from agents.runtime.session import RunRequest, Upload
 from workbench import prepare
@@ -83,13 +87,14 @@ class Command(BaseCommand):
 
 @dataclass(slots=True, kw_only=True)
 class Shown:
-    """What came of the run, and where it is shown as it comes. quiet: only collect."""
+    """What came of the run, and where it is shown as it comes. cited: in order of first use. quiet: only collect."""
 
     request: RunRequest
     out: TextIO
     rows: TextIO
     quiet: bool = False
     text: list[str] = field(default_factory=list)
+    cited: list[Cited] = field(default_factory=list)
     tools: list[dict[str, Any]] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
     agent: str = ""
@@ -107,7 +112,9 @@ class Shown:
                 if self._message_id and message_id != self._message_id:
                     self._write("\n\n")
                 self._message_id = message_id
-                self._write(text)
+                self._write(numbered(text, self.cited))
+            case CitationShown(cited=cited) if cited not in self.cited:
+                self.cited.append(cited)
             case ToolReturned() as returned:
                 self._tool(returned)
             case Waiting() as waiting:
@@ -123,9 +130,12 @@ class Shown:
                 pass
 
     def end(self) -> None:
-        """Close the last line of the answer."""
+        """Close the last line of the answer and list its sources."""
         if self.text and not self.text[-1].endswith("\n"):
             self._write("\n")
+        if self.cited and not self.quiet:
+            self.out.write("\n" + "".join(f"{line}\n" for line in sources(self.cited)))
+            self.out.flush()
         self._row(f"conversation {self.request.thread_id}")
 
     def result(self) -> dict[str, Any]:
@@ -137,6 +147,7 @@ class Shown:
             "model": self.model,
             "outcome": self.outcome or "error",
             "text": "".join(self.text).rstrip("\n"),
+            "sources": [source(cited) for cited in self.cited],
             "tools": self.tools,
             "usage": self.usage,
             "error": self.error,
@@ -167,6 +178,30 @@ class Shown:
                 self._write("\n")
             self.rows.write(f"· {text}\n")
             self.rows.flush()
+
+
+def sources(cited: Sequence[Cited]) -> list[str]:
+    """Return a line for each document: its number, its name, and the places that are cited."""
+    lines = []
+    for number in sorted({one.number for one in cited}):
+        citations = [one.citation for one in cited if one.number == number]
+        places = dict.fromkeys(filter(None, (place_words(citation.place) for citation in citations)))
+        named = f"[{number}] {citations[0].name}"
+        lines.append(f"{named}: {'; '.join(places)}" if places else named)
+    return lines
+
+
+def source(cited: Cited) -> dict[str, Any]:
+    """Return a citation as JSON values. place: in words."""
+    citation = cited.citation
+    return {
+        "number": cited.number,
+        "document": citation.artifact_id,
+        "version": citation.version,
+        "name": citation.name,
+        "place": place_words(citation.place),
+        "quote": citation.quote,
+    }
 
 
 async def ask(request: RunRequest, shown: Shown) -> None:

@@ -1,0 +1,14 @@
+// What the server says about conversations beside their runs: look again. A hint may get lost; nothing depends on it.
+import { refreshSidebar } from "sidebar";
+
+// Returns what hears the control frame `thread`. idle(): whether no run goes on here.
+export function hints({ id, queue, transcript, gone, idle }) {
+  return ({ threadId, changed }) => {
+    refreshSidebar();
+    if (threadId !== id) return;
+    if (/^(inbox|run_)/.test(changed)) queue.refresh();
+    else if (changed === "line" && idle()) transcript.fetchAll();
+    else if (changed === "deleted") gone.show();
+    else if (changed === "restored") gone.hide();
+  };
+}

@@ -1,0 +1,217 @@
+"""Answers that quote documents: from the upload to the passage, and back."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.browser import Desk
+from tests.e2e.conftest import Open
+from tests.e2e.test_library import bring, checked
+from tests.modelserver import ModelServer, Reply, call, finish, text
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+SURVEY = "# Survey\n\n## Leaks\n\nThe rack lost 43 kg of gas last year.\n\n" + "\n\n".join(
+    f"## Chamber {n}\n\nChamber {n} was inspected and found in order. {'Nothing else was noted. ' * 12}"
+    for n in range(60)
+)
+CHAMBER = "Chamber 57 was inspected"
+COPY = ["clipboard-read", "clipboard-write"]
+
+
+def answers(model: ModelServer, words: str, query: str = "rack lost gas") -> None:
+    """The model searches, then says these words; {1} stands for the first passage it found."""
+    asked = json.dumps({"query": query})
+    model.script(
+        Reply(steps=(call(asked, id="s1", name="search_knowledge"), *finish("tool_calls"))),
+        Reply(steps=(*text(words), *finish())),
+    )
+
+
+def chip(page: Desk, at: int = 0) -> Locator:
+    return page.answer.locator(".prose .cite-chip").nth(at)
+
+
+def in_sight(page: Page, selector: str) -> bool:
+    script = """(s) => { const box = document.querySelector('.views').getBoundingClientRect();
+                        const it = document.querySelector(s).getBoundingClientRect();
+                        return it.top >= box.top - 1 && it.top < box.bottom; }"""
+    found: bool = page.evaluate(script, selector)
+    return found
+
+
+def test_from_upload_to_the_cited_passage_and_back(desk: Open, model: ModelServer) -> None:
+    page = desk(permissions=COPY)
+    bring(page, "survey-long.md", SURVEY)
+    answers(model, "Chamber 57 is in order. [[c:{1}]] So it stays.", "chamber 57 inspected")
+    page.new().ask("Is chamber 57 in order?")
+    page.settles()
+    first = chip(page)
+    expect(first).to_have_text("1")
+    expect(first).to_have_attribute("aria-label", re.compile(r"^Source 1: survey-long\.md, .*“Chamber 57”"))
+    expect(page.answer.locator("[data-slot=used] summary")).to_have_text("1 source")
+    first.hover()
+    card = page.answer.locator(".cite-card").first
+    expect(card).to_be_visible()
+    expect(card).to_contain_text(CHAMBER)
+    page.page.mouse.move(0, 0)
+    first.focus()
+    expect(card).to_be_visible()
+    page.page.keyboard.press("Enter")
+    panel = page.page.locator("#panel")
+    expect(panel.locator(".hit")).to_contain_text(CHAMBER)
+    expect(panel.locator(".hit")).to_be_focused()
+    assert in_sight(page.page, "#panel .hit")
+    assert "panel=" in page.page.url
+    page.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(first).to_be_focused()
+    first.click()
+    expect(panel.locator(".hit")).to_be_visible()
+    page.page.go_back()
+    expect(panel).to_be_hidden()
+    expect(first).to_be_focused()
+    page.page.get_by_role("button", name="Copy answer").click()
+    copied = page.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("Chamber 57 is in order.[^1] So it stays.\n\n[^1]: survey-long.md, “Chamber 57”: “")
+    live = page.answer.locator(".prose").inner_html()
+    page.page.reload()
+    expect(page.page.locator("#main[data-ready]")).to_be_visible()
+    expect(chip(page)).to_have_text("1")
+    assert stripped(page.answer.locator(".prose").inner_html()) == stripped(live)
+
+
+def stripped(html: str) -> str:
+    """HTML without the ids that a card gets when it is described."""
+    return re.sub(r' (id|aria-describedby)="cite-\d+"|\s+(?=<)', "", html)
+
+
+def test_an_address_with_a_panel_opens_it(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    bring(page, "survey-link.md", SURVEY)
+    answers(model, "It lost 43 kg. [[c:{1}]]")
+    page.new().ask("How much was lost?")
+    page.settles()
+    chip(page).click()
+    expect(page.page.locator("#panel .hit")).to_be_visible()
+    page.open(page.page.url)
+    expect(page.page.locator("#panel .hit")).to_contain_text("43 kg")
+
+
+def test_documents_that_do_not_answer_are_a_state_of_its_own(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    answers(model, "[[c:none]] Nothing says who owns the harbour.")
+    page.new().ask("Who owns the harbour?")
+    page.settles()
+    banner = page.answer.locator("[data-slot=none]")
+    expect(banner).to_have_text(re.compile("Your documents do not answer this."))
+    expect(banner).to_be_visible()
+    expect(page.answer.locator("[data-slot=used]")).to_be_hidden()
+    page.page.reload()
+    expect(page.answer.locator("[data-slot=none]")).to_be_visible()
+
+
+def test_the_quote_of_a_deleted_document_stays(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    bring(page, "crane-gone.md", "# Crane\n\nThe crane lost 47 bolts in the storm.\n")
+    answers(model, "It lost 47 bolts. [[c:{1}]]", "crane bolts storm")
+    page.new().ask("What did the crane lose?")
+    page.settles()
+    address = page.page.url
+    page.page.goto(f"{page.base}/library/")
+    row = page.page.locator("#documents tr", has_text="crane-gone.md")
+    row.locator(".doc-name").focus()
+    page.page.keyboard.press("Delete")
+    expect(row).to_have_count(0)
+    page.open(address)
+    chip(page).click()
+    panel = page.page.locator("#panel")
+    expect(panel).to_contain_text("This document was deleted or is not yours any more.")
+    expect(panel).to_contain_text("The crane lost 47 bolts in the storm.")
+    expect(chip(page)).to_have_attribute("data-state", "gone")
+    checked(page, "a citation without its document")
+
+
+def test_the_choice_of_sources_is_kept_sent_and_echoed(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    bring(page, "scope-one.md", "# One\n\nThe gate is red.\n")
+    bring(page, "scope-two.md", "# Two\n\nThe gate is blue.\n")
+    page.new()
+    scope = page.page.locator("#scope")
+    expect(scope).to_have_text("All documents")
+    scope.click()
+    dialog = page.page.locator("#scope-dialog")
+    dialog.get_by_role("searchbox").fill("scope-two")
+    expect(dialog.locator(".pick")).to_have_count(1)
+    dialog.locator(".pick input").check()
+    checked(page, "the choice of sources")
+    dialog.get_by_role("button", name="Done").click()
+    expect(scope).to_have_text("1 document")
+    answers(model, "It is blue. [[c:{1}]]", "gate")
+    page.ask("Which colour has the gate?")
+    page.settles()
+    expect(page.answer.locator("[data-slot=scope]")).to_have_text("Answered from: 1 document")
+    expect(page.answer.locator(".cite-card").first).to_contain_text("The gate is blue.")
+    page.page.reload()
+    expect(page.page.locator("#main[data-ready]")).to_be_visible()
+    expect(scope).to_have_text("1 document")
+    expect(page.answer.locator("[data-slot=scope]")).to_have_text("Answered from: 1 document")
+    scope.click()
+    expect(dialog.locator(".pick input").first).to_be_checked()
+    dialog.get_by_label("No documents").check()
+    page.page.keyboard.press("Escape")
+    expect(scope).to_have_text("No documents")
+
+
+def test_a_file_the_agent_made_opens_once_beside_the_conversation(desk: Open, model: ModelServer) -> None:
+    saved = json.dumps({"name": "plan.md", "content": "# Plan\n\nBuy paint.\n"})
+    model.script(
+        Reply(steps=(call(saved, id="c1", name="save_artifact"), *finish("tool_calls"))),
+        Reply(steps=(*text("It is saved."), *finish())),
+    )
+    page = desk(viewport={"width": 1440, "height": 900}).new()
+    page.ask("Save a plan")
+    page.settles()
+    panel = page.page.locator("#panel")
+    expect(panel.locator(".prose-doc")).to_contain_text("Buy paint.")
+    expect(page.field).to_be_focused()
+    checked(page, "a file beside the conversation")
+    panel.get_by_role("link", name="Edit").click()
+    panel.get_by_label("Text", exact=True).fill("# Plan\n\nBuy green paint.\n")
+    panel.get_by_role("button", name="Save as version 2").click()
+    expect(panel.locator(".panel-top .stepper-now")).to_have_text("v2 of 2")
+    panel.get_by_role("link", name="Changes").click()
+    expect(panel.locator(".diff-old ins")).to_have_text("green ")
+    panel.get_by_role("link", name="Previous version").click()
+    expect(panel.get_by_text("You are looking at version 1; the newest is 2.")).to_be_visible()
+    panel.get_by_role("button", name="Restore as version 3").click()
+    expect(panel.locator(".panel-top .stepper-now")).to_have_text("v3 of 3")
+    panel.get_by_role("button", name="Close panel").click()
+    expect(panel).to_be_hidden()
+    page.page.reload()
+    expect(page.page.locator("#main[data-ready]")).to_be_visible()
+    expect(panel).to_be_hidden()
+    page.answer.locator(".artifact-card").click()
+    expect(panel.locator(".prose-doc")).to_contain_text("Buy paint.")
+    with page.page.expect_download() as download:
+        panel.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "plan.md"
+
+
+def test_on_a_phone_the_panel_is_a_sheet(desk: Open, model: ModelServer) -> None:
+    page = desk(viewport={"width": 390, "height": 844})
+    bring(page, "survey-phone.md", SURVEY)
+    answers(model, "It lost 43 kg. [[c:{1}]]")
+    page.new().ask("How much was lost?")
+    page.settles()
+    chip(page).click()
+    expect(page.page.locator("#panel .hit")).to_be_visible()
+    box: Any = page.page.locator("#panel").bounding_box()
+    assert (box["x"], box["width"]) == (0, 390)
+    expect(page.page.locator("#main")).to_have_js_property("inert", True)
+    checked(page, "the sheet")
+    page.page.get_by_role("button", name="Close panel").click()
+    expect(chip(page)).to_be_focused()
