@@ -27,7 +27,7 @@ test-client: .venv/tests tests/client/node_modules/.installed
 	node --test tests/js/
 	cd tests/client && npm test --silent
 
-# All database tests once more, on PostgreSQL 16 over TCP with a password and the machine's own Redis.
+# All database tests once more, on PostgreSQL 16 over TCP with a password, the machine's own Redis and RabbitMQ.
 test-outside: .venv/tests
 	$(BIN)/python -m tests.outside $(ARGS)
 

@@ -23,12 +23,12 @@ from tests.modelserver import (
 
 IMAGE = FilePart(artifact_id="a1", version=1, name="p.png", mime="image/png", size_bytes=4, media="image")
 KEY = "sk-abcdef123456"
+INFO = ModelInfo(name="test", provider="openai", window_tokens=32_768)
 
 
-def build(server: ModelServer, *, images: bool = False, **settings: Any) -> OpenAIModel:
+def build(server: ModelServer, *, info: ModelInfo = INFO, images: bool = False, **settings: Any) -> OpenAIModel:
     endpoint = replace(Endpoint(base_url=server.base_url, api_key=KEY, read_s=WAIT_S), **settings)
-    info = ModelInfo(name="test", provider="openai", images=images)
-    return OpenAIModel(info=info, endpoint=endpoint, files=read, jitter=lambda: 0.0)
+    return OpenAIModel(info=replace(info, images=images), endpoint=endpoint, files=read, jitter=lambda: 0.0)
 
 
 async def read(part: FilePart) -> bytes:

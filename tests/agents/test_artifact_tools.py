@@ -11,11 +11,13 @@ from django.contrib.auth.models import User
 
 from agents.models.session import Session
 from agents.runtime.artifacts import ArtifactRef
-from agents.runtime.errors import ToolFailed
+from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.invocation import Limits
 from agents.runtime.session import CancelToken
 from agents.runtime.tools import Tool, ToolContext, ToolResult
 from agents.tools import artifacts
+from artifacts.extract import Trouble
+from artifacts.reading import unreadable
 from artifacts.store import DjangoArtifactStore, in_thread
 from tests.artifacts.pdfs import encrypted, pdf
 
@@ -177,7 +179,47 @@ async def test_a_save_remembers_run_and_call(context: ToolContext, store: Django
 
 
 def test_the_traits_say_what_may_run_at_once() -> None:
-    read_tool, save_tool = artifacts.tools()
-    assert read_tool.traits.read_only and read_tool.traits.concurrency_safe
-    assert not save_tool.traits.read_only and not save_tool.traits.concurrency_safe
-    assert not read_tool.traits.destructive and not save_tool.traits.destructive
+    read_tool, *writing = artifacts.tools()
+    assert read_tool.traits.read_only and read_tool.traits.concurrency_safe and not read_tool.traits.destructive
+    for tool in writing:
+        assert not tool.traits.read_only and not tool.traits.concurrency_safe and not tool.traits.destructive
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"name": "none.md"}, ToolFailure.FILE_NOT_FOUND),
+        ({"name": "../etc"}, ToolFailure.FILE_NOT_FOUND),
+        ({"name": "artifact://a.txt@9"}, ToolFailure.VERSION_NOT_FOUND),
+        ({"name": "a.txt", "cursor": "the end"}, ToolFailure.PLACE_INVALID),
+        ({"name": "a.txt", "cursor": "page:2"}, ToolFailure.PLACE_NOT_FOUND),
+        ({"name": "a.txt", "cursor": "line:2000"}, ToolFailure.PLACE_NOT_FOUND),
+        ({"name": "locked.pdf"}, ToolFailure.FILE_ENCRYPTED),
+        ({"name": "photo.png"}, ToolFailure.FILE_PICTURE),
+        ({"name": "empty.txt"}, ToolFailure.FILE_EMPTY),
+        ({"name": "report.docx.pdf"}, ToolFailure.FILE_BROKEN),
+        ({"name": "a.md", "content": "x" * (artifacts.SAVE_BYTES + 1)}, ToolFailure.CONTENT_TOO_LARGE),
+        ({"name": "a.pdf", "content": "x"}, ToolFailure.NAME_NOT_TEXT),
+        ({"name": "../a.md", "content": "x"}, ToolFailure.NAME_INVALID),
+    ],
+)
+async def test_each_failure_carries_its_code(
+    context: ToolContext, arguments: dict[str, str], code: ToolFailure
+) -> None:
+    await save(context, "a.txt", "x")
+    for name, data in (
+        ("locked.pdf", encrypted(pdf("x"), user_password="secret")),
+        ("photo.png", b"\x89PNG\r\n\x1a\n"),
+        ("empty.txt", b""),
+        ("report.docx.pdf", b"%PDF-1.7 not at all"),
+    ):
+        await context.artifacts.save(name=name, data=data)
+    with pytest.raises(ToolFailed) as failed:
+        await tool("save_artifact" if "content" in arguments else "read_artifact").call(arguments, context)
+    assert failed.value.code is code
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_each_trouble_of_a_file_has_its_code_and_its_sentence(trouble: Trouble) -> None:
+    error = unreadable(trouble, "a.pdf")
+    assert error.code.value == f"file_{trouble}" and str(error).startswith("a.pdf ")

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from agents.presets import assistant
-from agents.providers.offline import INFO, MOST_READS, OfflineModel, decide
-from agents.providers.offline_request import situation
-from agents.providers.offline_words import CHINESE, ENGLISH
-from agents.runtime.artifacts import ArtifactRef, ArtifactUnreadable, TextPage
+from agents.providers.offline import INFO, OfflineModel
+from agents.providers.offline.deciding import MOST_READS, decide
+from agents.providers.offline.request import situation
+from agents.providers.offline.words import CHINESE, ENGLISH, Words
+from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef, ArtifactUnreadable, TextPage
 from agents.runtime.context.assemble import CONTINUE, FINISH
+from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
     AssistantMessage,
     Emitted,
@@ -217,14 +219,56 @@ async def test_what_the_file_does_not_say_is_not_made_up() -> None:
     assert quoted(answer) == ""
 
 
-async def test_a_file_that_cannot_be_read_is_told_with_the_tools_reason() -> None:
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What does it say?", "I could not read plan.pdf: it is protected by a password."),
+        ("里面写了什么？", "plan.pdf 读不了：它有密码保护，请去掉密码后重新添加。"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_told_with_the_reason_in_the_questions_language(
+    question: str, answer: str
+) -> None:
     class Locked(MemoryArtifactStore):
         async def read_text(self, ref: ArtifactRef, *, cursor: str = "", max_chars: int = 12_000) -> TextPage:
-            raise ArtifactUnreadable("plan.pdf is protected by a password.")
+            raise ArtifactUnreadable("plan.pdf is protected by a password.", ToolFailure.FILE_ENCRYPTED)
 
-    emitted = await Talk(Locked()).say("What does it say?", plan__pdf=b"%PDF-1.7")
-    assert "I could not read plan.pdf: plan.pdf is protected by a password." in said(emitted)
+    emitted = await Talk(Locked()).say(question, plan__pdf=b"%PDF-1.7")
+    assert answer in said(emitted)
     assert len(calls(emitted)) == 1
+
+
+async def test_a_note_that_cannot_be_saved_is_told_in_the_questions_language() -> None:
+    class Full(MemoryArtifactStore):
+        async def save(self, **_: Any) -> ArtifactRef:
+            raise ArtifactNotKept
+
+    answer = await Talk(Full()).ask("帮我记一下：五月前订购新缆绳")
+    assert "没能保存：文件未能存储，请稍后再试。" in answer
+    answer = await Talk(Full()).ask("Save a note: order new ropes before May")
+    assert "It could not be saved: the file could not be stored." in answer
+
+
+@pytest.mark.parametrize("language", [ENGLISH, CHINESE])
+def test_every_failure_has_its_words_in_both_languages(language: Words) -> None:
+    assert language.failures.keys() == set(ToolFailure)
+    assert language.complaint("of another version") == language.complaint(ToolFailure.TOOL_FAILED)
+
+
+async def test_no_files_and_a_list_that_fails_are_told_in_the_questions_language() -> None:
+    class Away(MemoryArtifactStore):
+        async def list(self) -> tuple[ArtifactRef, ...]:
+            raise OSError("no connection to 10.0.0.7")
+
+    assert "本对话中没有文件。" in await Talk().ask("有哪些文件？")
+    assert "This conversation has no files." in await Talk().ask("Which files are there?")
+    assert "列不出文件：工具出现了意外错误。" in await Talk(Away()).ask("有哪些文件？")
+
+
+async def test_headings_alone_are_no_answer() -> None:
+    answer = await Talk().ask("How do trains and hotels compare?", list__md="# Trains and hotels\n\n## Hotels\n")
+    assert quoted(answer) == ""
+    assert "I found nothing about this in list.md" in answer
 
 
 async def test_a_read_that_was_stopped_is_tried_again_in_the_next_turn() -> None:

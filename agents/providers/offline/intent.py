@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agents.providers.offline_terms import terms
+from agents.providers.offline.terms import terms
 
 MOST_GREETING_TERMS = 3
 
@@ -50,6 +50,7 @@ _ABOUT_US = re.compile(
 _LIST = re.compile(
     r"\b(?:which|what|list|show)\b[^.?!]{0,30}\b(?:files|documents|attachments)\b"
     r"(?![^.?!]*\b(?:say|about|contain|mean|mention)\b)"
+    r"|\bhow many (?:files|documents)\b(?![^.?!]*\b(?:say|about|contain|mention)\b)|(?:多少|几)[份个篇]?(?:文件|文档)"
     r"|(?:有哪些|列出|有什么)[^。？！]{0,8}(?:文件|文档|附件)",
     re.IGNORECASE,
 )

@@ -1,11 +1,14 @@
 """What the offline provider says, in English and Chinese."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from agents.providers import offline_failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """One language. Fields with braces are formats."""
+    """One language. Fields with braces are formats. failures: by errors.ToolFailure."""
 
     notice: str  # said once in a conversation
     greeting: str
@@ -31,6 +34,8 @@ class Words:
     empty_file: str
     no_page: str
     files_are: str
+    no_files_here: str
+    not_listed: str
     saved: str
     not_saved: str
     nothing_to_save: str
@@ -39,8 +44,35 @@ class Words:
     thinking_search: str
     thinking_plain: str
     thinking_save: str
+    thinking_around: str
+    thinking_list: str
+    thinking_report: str
+    documents_say: str
+    not_said: str
+    closest: str
+    unread: str
+    not_searched: str
+    compared: str
+    nothing_found: str
+    named_in: str
+    documents_are: str
+    no_documents: str
+    being_read: str
+    not_readable: str
+    pages_long: str
+    report_title: str
+    report_name: str
+    report_intro: str
+    report_overview: str
+    report_rest: str
+    sources_listed: str
+    edit_what: str
     comma: str
     of_pages: str
+    failures: Mapping[str, str]
+
+    def complaint(self, failure: str) -> str:
+        return self.failures.get(failure, self.failures["tool_failed"])
 
 
 ENGLISH = Words(
@@ -52,11 +84,11 @@ ENGLISH = Words(
     thanks="You're welcome.",
     about_us=(
         "Without a language model I can do a few things, all by rules:\n\n"
-        "- read the files you attach (text, Markdown, CSV, JSON, code, PDF) and quote what answers your question, with "
-        "page or line\n"
-        "- pick the sentences that say what a file is about\n"
-        "- list the files of this conversation\n"
-        "- save a note as a file\n\n"
+        "- search your documents and read the files you attach, and quote what answers your question, with its source\n"
+        "- say so when they do not answer it\n"
+        "- hold two things against each other, and list what the documents name\n"
+        "- pick the sentences that say what a document is about\n"
+        "- put together a report with its sources, save a note, replace words in a file\n\n"
         "I cannot write, reason, calculate or answer from general knowledge."
     ),
     no_files=(
@@ -82,6 +114,8 @@ ENGLISH = Words(
     empty_file="{name} holds no text.",
     no_page="{name} has no page {n} that I could read.",
     files_are="The files of this conversation:",
+    no_files_here="This conversation has no files.",
+    not_listed="I could not list the files: {complaint}",
     saved="Saved as {name}.",
     not_saved="It could not be saved: {complaint}",
     nothing_to_save='Tell me what to save, for instance: save a note: "call the printer on Monday".',
@@ -90,8 +124,32 @@ ENGLISH = Words(
     thinking_search="I look for passages about: {terms}.",
     thinking_plain="There is nothing to look up for this.",
     thinking_save="A note is to be saved as {name}.",
+    thinking_around="The passages found do not settle it; I read on around the closest one.",
+    thinking_list="I look which documents there are.",
+    thinking_report="The report is made of {count} passages.",
+    documents_say="This is what your documents say:",
+    not_said="Your documents do not say this.",
+    closest="The closest passage is in {name}. It shares words with the question, and does not answer it:",
+    unread="Not covered, because not read yet: {names}.",
+    not_searched="I could not search your documents: {complaint}",
+    compared="{first} and {second}, in the words of the documents:",
+    nothing_found="nothing found",
+    named_in="The documents name these:",
+    documents_are="Your documents ({count}):",
+    no_documents="There are no documents.",
+    being_read="being read, not searchable yet",
+    not_readable="cannot be read",
+    pages_long="{n} pages",
+    report_title="Report: {topic}",
+    report_name="report-{stem}.md",
+    report_intro="Put together by rules, without a language model: quotations with their sources. Documents: {count}.",
+    report_overview="Overview",
+    report_rest="General",
+    sources_listed=" Sources listed in it: {count}.",
+    edit_what="There is no file here that I could change. Name it: replace “this” with “that” in notes.md.",
     comma=", ",
     of_pages="{place} of {pages}",
+    failures=offline_failures.ENGLISH,
 )
 
 CHINESE = Words(
@@ -103,10 +161,11 @@ CHINESE = Words(
     thanks="不客气。",
     about_us=(
         "没有语言模型时，我按规则能做这些事：\n\n"
-        "- 读取你附上的文件（文本、Markdown、CSV、JSON、代码、PDF），引用能回答问题的原文，并注明页码或行号\n"
-        "- 挑出最能说明文件内容的句子\n"
-        "- 列出本对话中的文件\n"
-        "- 把笔记保存为文件\n\n"
+        "- 查找你的文档、读取你附上的文件，引用能回答问题的原文，并注明来源\n"
+        "- 文档没有回答时明确说明\n"
+        "- 对比两样东西，列出文档中提到的内容\n"
+        "- 挑出最能说明文档内容的句子\n"
+        "- 汇编带来源的报告，保存笔记，替换文件中的词句\n\n"
         "我不会写作、推理、计算，也不能凭常识回答。"
     ),
     no_files="这个问题我答不了：没有连接语言模型，这里也没有可查的文件。请附上写有答案的文件，我来找出原文。",
@@ -129,6 +188,8 @@ CHINESE = Words(
     empty_file="{name} 中没有文字。",
     no_page="{name} 中没有我能读到的第 {n} 页。",
     files_are="本对话中的文件：",
+    no_files_here="本对话中没有文件。",
+    not_listed="列不出文件：{complaint}",
     saved="已保存为 {name}。",
     not_saved="没能保存：{complaint}",
     nothing_to_save="请告诉我要保存什么，例如：保存笔记：“周一给印刷厂打电话”。",
@@ -137,8 +198,32 @@ CHINESE = Words(
     thinking_search="查找与这些词有关的段落：{terms}。",
     thinking_plain="这句话不需要查文件。",
     thinking_save="要把笔记保存为 {name}。",
+    thinking_around="找到的段落还不够，继续读最接近的那一段前后。",
+    thinking_list="先看看有哪些文档。",
+    thinking_report="报告由 {count} 段原文组成。",
+    documents_say="你的文档中是这样写的：",
+    not_said="你的文档中没有说明这一点。",
+    closest="最接近的段落在 {name} 中。它与问题有相同的词语，但没有回答问题：",
+    unread="以下文档尚未读完，不在查找范围内：{names}。",
+    not_searched="查找不了你的文档：{complaint}",
+    compared="{first}与{second}，文档中的原文如下：",
+    nothing_found="没有找到",
+    named_in="文档中提到的有：",
+    documents_are="你有 {count} 份文档：",
+    no_documents="没有文档。",
+    being_read="正在读取，还不能查找",
+    not_readable="读不了",
+    pages_long="{n} 页",
+    report_title="报告：{topic}",
+    report_name="报告-{stem}.md",
+    report_intro="本报告不经语言模型、按规则汇编：引自 {count} 份文档的原文，每句都注明来源。",
+    report_overview="概要",
+    report_rest="综合",
+    sources_listed="其中列出 {count} 处来源。",
+    edit_what="这里没有可以修改的文件。请写明文件名，例如：把 笔记.md 中的“这个”改成“那个”。",
     comma="、",
     of_pages="{place}（共 {pages} 页）",
+    failures=offline_failures.CHINESE,
 )
 
 

@@ -1,31 +1,50 @@
-"""What a ModelRequest holds for somebody who goes by rules: the question, the files, what was read and saved."""
+"""What a ModelRequest holds for somebody who goes by rules: the question, the files, what tools found, read, saved."""
 
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+from agents.providers.offline.results import (
+    Excerpt,
+    Listed,
+    Reading,
+    Search,
+    excerpts_of,
+    listed_of,
+    name_of,
+    reading_of,
+    search_of,
+)
 from agents.runtime.context.assemble import CONTEXT_LEAD, CONTINUE, FINISH
+from agents.runtime.errors import ToolFailure
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolCall
 
 READ = "read_artifact"
 SAVE = "save_artifact"
+EDIT = "edit_artifact"
+SEARCH = "search_knowledge"
+READ_DOCUMENT = "read_document"
+LIST = "list_documents"
 
 _NOTE = re.compile(r'\[Attached file "[^"\n]*" \([^)\n]*\): (artifact://[^\]\n]+)\]')
-_REFERENCE = re.compile(r"^artifact://(?P<name>.+)@(?P<version>\d+)$")
 # the first and the last line of a result of read_artifact (agents/tools/artifacts.py)
 _HEAD = re.compile(
-    r"^artifact://(?P<name>.+)@\d+, (?P<kind>page|line|character)s? (?P<first>\d+)(?:-(?P<last>\d+))?"
-    r"(?: of (?P<pages>\d+))?.*:\n"
+    r"^artifact://(?P<name>.+)@\d+(?:, sheet [^\n]*?)?(?:, (?P<kind>page|line|row|character)s? (?P<first>\d+)"
+    r"(?:-(?P<last>\d+))?(?: of (?P<pages>\d+))?)?.*:\n"
 )
 _MORE = re.compile(r'\n?\[More follows\. [^\n]*cursor="(?P<cursor>[^"\n]+)"\)\]\s*$')
 _END = re.compile(r"\n?\[End of the file\.\]\s*$")
+_SOURCES = re.compile(r"(\d+) sources? (?:is|are) listed")
 _SAVED = re.compile(r"artifact://(\S+@\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A stretch of a file's text. first, last: of kind page, line or character. pages: of the whole file, 0 = none."""
+    """A stretch of a file's text. first, last: of kind page, line, row or character, 0 = unknown. pages: of the whole
+    file, 0 = none. excerpts: its passages, if it came with them.
+    """
 
     text: str
     cursor: str
@@ -34,15 +53,16 @@ class Page:
     first: int
     last: int
     pages: int = 0
+    excerpts: tuple[Excerpt, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class Document:
-    """A file, as far as it was read. complaint: why it could not be; the tool's own words."""
+    """A file, as far as it was read. failure: why it could not be, an errors.ToolFailure."""
 
     reference: str
     pages: list[Page] = field(default_factory=list)
-    complaint: str = ""
+    failure: str = ""
 
     @property
     def name(self) -> str:
@@ -50,7 +70,7 @@ class Document:
 
     def next_cursor(self, start: str = "") -> str | None:
         """Return where to read on from `start`, or None if all is read from there or nothing can be."""
-        if self.complaint:
+        if self.failure:
             return None
         by_cursor = {page.cursor: page for page in self.pages}
         cursor = start
@@ -76,19 +96,26 @@ class Document:
 class Situation:
     """What a rule may look at. References are "artifact://name@version".
 
-    question: the person's last message without its files. attached: its files; earlier: those of messages before, the
-    newest first. documents: read in the conversation, by reference. asked: reads of this turn as (reference, cursor).
-    saved: what save_artifact said in this turn. listing: what read_artifact said without a name in this turn.
+    question: the person's last message without its files; before: the one before that. attached: its files; earlier:
+    those of messages before, the newest first. documents: read in the conversation, by reference. asked: reads of this
+    turn as (reference, cursor). searches, readings, listed: what the tools for documents gave in this turn, listed with
+    why it failed, None = not called. saved: what saving and editing said in this turn, each with why it failed.
+    listing: the same of the files of the conversation. kept: names and versions that were saved before, newest first.
     answered: our answer before the question. partial: what was said since, without calls. told: all we ever said.
     """
 
     question: str
+    before: str
     attached: tuple[str, ...]
     earlier: tuple[str, ...]
     documents: dict[str, Document]
     asked: frozenset[tuple[str, str]]
-    saved: tuple[str, ...]
-    listing: str | None
+    searches: tuple[Search, ...]
+    readings: tuple[Reading, ...]
+    listed: tuple[tuple[Listed, ...], str] | None
+    saved: tuple[tuple[str, str], ...]
+    listing: tuple[str, str] | None
+    kept: tuple[str, ...]
     answered: str
     partial: str
     told: str
@@ -101,21 +128,34 @@ def situation(request: ModelRequest) -> Situation:
     start = max((i for i, m in enumerate(messages) if m.role is Role.USER and _spoken(m)), default=0)
     turn = messages[start:]
     calls = {call.id: call for m in messages for call in m.tool_calls}
-    results = [(calls[m.tool_call_id], m.text) for m in turn if m.role is Role.TOOL and m.tool_call_id in calls]
+    results = [(calls[m.tool_call_id], m) for m in turn if m.role is Role.TOOL and m.tool_call_id in calls]
     last = messages[start] if messages else Message(role=Role.USER)
     before = [m for m in messages[:start] if m.role is Role.USER]
     earlier = [reference for m in reversed(before) for reference in references(m)]
     said = [m.text for m in messages[:start] if m.role is Role.ASSISTANT and m.text]
+    listed = [m for call, m in results if call.name == LIST]
+    kept = [saved_name(m.text) for m in messages if m.role is Role.TOOL and m.name in (SAVE, EDIT) and not m.failure]
     return Situation(
         question=_NOTE.sub("", _own_text(last)).strip(),
+        before=_NOTE.sub("", _own_text(before[-1])).strip() if before else "",
         attached=references(last),
         earlier=tuple(dict.fromkeys(r for r in earlier if r not in references(last))),
         documents=_documents(
-            ((calls[m.tool_call_id], m.text) for m in messages if m.tool_call_id in calls), {c.id for c, _ in results}
+            ((calls[m.tool_call_id], m) for m in messages if m.tool_call_id in calls), {c.id for c, _ in results}
         ),
         asked=frozenset(_read_of(call) for call, _ in results if call.name == READ),
-        saved=tuple(text for call, text in results if call.name == SAVE),
-        listing=next((text for call, text in results if call.name == READ and not _read_of(call)[0]), None),
+        searches=tuple(
+            search_of(str(a.get("query", "")), a.get("documents") or (), m.text, m.failure)
+            for a, m in _given(results, SEARCH)
+        ),
+        readings=tuple(
+            reading_of(str(a.get("document", "")), str(a.get("at", "")), m.text, m.failure)
+            for a, m in _given(results, READ_DOCUMENT)
+        ),
+        listed=(listed_of(listed[0].text), listed[0].failure) if listed else None,
+        saved=tuple((m.text, m.failure) for call, m in results if call.name in (SAVE, EDIT)),
+        listing=next(((m.text, m.failure) for call, m in results if call.name == READ and not _read_of(call)[0]), None),
+        kept=tuple(dict.fromkeys(filter(None, reversed(kept)))),
         answered=said[-1] if said else "",
         partial="".join(m.text for m in turn if m.role is Role.ASSISTANT and not m.tool_calls),
         told="\n".join(m.text for m in messages if m.role is Role.ASSISTANT),
@@ -134,15 +174,16 @@ def references(message: Message) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def name_of(reference: str) -> str:
-    match = _REFERENCE.match(reference)
-    return match["name"] if match else reference
-
-
 def saved_name(result: str) -> str:
-    """Return name@version out of what save_artifact said; "" if it did not save."""
+    """Return name@version out of what save_artifact said."""
     match = _SAVED.search(result)
-    return match[1] if match and result.startswith("Saved") else ""
+    return match[1] if match else ""
+
+
+def sources_listed(result: str) -> int:
+    """Return how many sources a saved file lists, out of what the tool said."""
+    match = _SOURCES.search(result)
+    return int(match[1]) if match else 0
 
 
 def _own_text(message: Message) -> str:
@@ -156,48 +197,57 @@ def _spoken(message: Message) -> bool:
     return message.text not in (CONTINUE, FINISH) and bool(references(message) or _own_text(message).strip())
 
 
-def _read_of(call: ToolCall) -> tuple[str, str]:
+def _given(results: Iterable[tuple[ToolCall, Message]], name: str) -> list[tuple[dict[str, Any], Message]]:
+    """Return the calls of one tool as (arguments, result)."""
+    return [(_arguments(call), message) for call, message in results if call.name == name]
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
         arguments = json.loads(call.arguments or "{}")
     except ValueError:
-        return "", ""
-    if not isinstance(arguments, dict):
-        return "", ""
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _read_of(call: ToolCall) -> tuple[str, str]:
+    arguments = _arguments(call)
     return str(arguments.get("name") or ""), str(arguments.get("cursor") or "")
 
 
-def _documents(results: Iterable[tuple[ToolCall, str]], of_turn: set[str]) -> dict[str, Document]:
-    """Return what was read. Complaints count in their own turn only: what failed before is tried again."""
+def _documents(results: Iterable[tuple[ToolCall, Message]], of_turn: set[str]) -> dict[str, Document]:
+    """Return what was read. Failures count in their own turn only: what failed before is tried again."""
     documents: dict[str, Document] = {}
-    for call, text in results:
+    for call, message in results:
         reference, cursor = _read_of(call)
         if call.name != READ or not reference:
             continue
-        page = _page(text, cursor)
+        page = _page(message.text, cursor, reference)
         if page is None and call.id not in of_turn:
             continue
         document = documents.setdefault(reference, Document(reference=reference))
         if page is not None:
             document.pages = [*(p for p in document.pages if p.cursor != cursor), page]
-            document.complaint = ""
+            document.failure = ""
         elif not document.pages:
-            document.complaint = text.strip().removeprefix("Error: ").partition("\n")[0]
+            document.failure = message.failure or ToolFailure.TOOL_FAILED
     return documents
 
 
-def _page(text: str, cursor: str) -> Page | None:
+def _page(text: str, cursor: str, reference: str) -> Page | None:
     head = _HEAD.match(text)
     if head is None:
-        return None  # a complaint, or a placeholder for what was left out of a long conversation
+        return None  # a failure, or a placeholder for what was left out of a long conversation
     more, end = _MORE.search(text), _END.search(text)
     stop = more.start() if more else end.start() if end else len(text)
-    first = int(head["first"])
+    first = int(head["first"] or 0)
     return Page(
         text=text[head.end() : stop],
         cursor=cursor,
         next_cursor=more["cursor"] if more else "",
-        kind=head["kind"],
+        kind=head["kind"] or "",
         first=first,
         last=int(head["last"] or first),
         pages=int(head["pages"] or 0),
+        excerpts=tuple(excerpts_of(text, reference=reference)),
     )

@@ -1,0 +1,137 @@
+"""What the knowledge tools said, taken apart again by the beginnings of its lines (agents/tools/knowledge.py)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_MARKER = re.compile(r"^\[\[c:(?P<id>[a-z2-7]{6})\]\](?: (?P<rest>.*))?$", re.MULTILINE)
+_NAMED = re.compile(r"^(?P<name>.+?) \((?P<reference>artifact://.+?@\d+)\)(?:, (?P<place>.*))?$")
+_TAIL = re.compile(r"\n\n(?:\[[^\n]*\]\n?)+\s*$")
+_SEARCHED = re.compile(r"^(?:\d+ passages? from \d+ of|Nothing in) (\d+) documents?\b")
+_UNREAD = re.compile(r"^\[Not readable yet, so not searched: (.*)\]$", re.MULTILINE)
+_MORE = re.compile(r'^\[More follows\. Read on with .*"(?P<at>[^"\n]+)"\)\]$', re.MULTILINE)
+_READ_HEAD = re.compile(r"^(?P<reference>artifact://.+@\d+)(?:, .*)?:$", re.MULTILINE)
+_LISTED = re.compile(
+    r"^- (?:(?P<name>.+), )?(?P<reference>artifact://.+?@\d+) \((?P<details>[^()]*)\)(?P<state>.*)$", re.MULTILINE
+)
+_PAGES = re.compile(r"(\d+) pages?$")
+_PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?P<first>\d+)(?:-\d+)?)(?:, |$)")
+NO_DOCUMENTS = "There are no documents"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """A passage of a document. reference: "artifact://…@n". page, row, line: where it begins, 0 = not of that kind.
+
+    heading: path, outermost first; in a table its last item is the header row.
+    """
+
+    id: str
+    name: str
+    reference: str
+    text: str
+    page: int = 0
+    row: int = 0
+    line: int = 0
+    heading: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One search. documents: those it was narrowed to. searched: how many there were. failure: errors.ToolFailure."""
+
+    query: str
+    documents: tuple[str, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    searched: int = 0
+    unread: tuple[str, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One stretch of a document. next_at: where it goes on, "" = it does not."""
+
+    document: str
+    at: str
+    excerpts: tuple[Excerpt, ...] = ()
+    next_at: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A document in a list. state: "", "unread" or "failed". pages: 0 = unknown."""
+
+    name: str
+    reference: str
+    state: str = ""
+    pages: int = 0
+
+
+def search_of(query: str, documents: Sequence[str], text: str, failure: str) -> Search:
+    if failure:
+        return Search(query=query, documents=tuple(documents), failure=failure)
+    count, unread = _SEARCHED.match(text), _UNREAD.search(text)
+    return Search(
+        query=query,
+        documents=tuple(documents),
+        excerpts=tuple(excerpts_of(text)),
+        searched=int(count[1]) if count else 0,
+        unread=tuple(unread[1].split(", ")) if unread else (),
+    )
+
+
+def reading_of(document: str, at: str, text: str, failure: str) -> Reading:
+    head = _READ_HEAD.match(text)
+    if failure or head is None:
+        return Reading(document=document, at=at, failure=failure or "tool_failed")
+    more = _MORE.search(text)
+    return Reading(
+        document=document,
+        at=at,
+        excerpts=tuple(excerpts_of(text, reference=head["reference"])),
+        next_at=more["at"] if more else "",
+    )
+
+
+def listed_of(text: str) -> tuple[Listed, ...]:
+    found = []
+    for line in _LISTED.finditer(text):
+        pages = _PAGES.search(line["details"])
+        state = "unread" if ", being read" in line["state"] else "failed" if ", not readable" in line["state"] else ""
+        name = line["name"] or name_of(line["reference"])
+        found.append(Listed(name=name, reference=line["reference"], state=state, pages=int(pages[1]) if pages else 0))
+    return tuple(found)
+
+
+def excerpts_of(text: str, *, reference: str = "") -> Iterable[Excerpt]:
+    """Give the passages of a result. reference: of the document, where the passages' own lines do not say it."""
+    marks = list(_MARKER.finditer(text))
+    ends = [mark.start() for mark in marks[1:]]
+    if marks:
+        tail = _TAIL.search(text, marks[-1].end())
+        ends.append(tail.start() if tail else len(text))
+    for mark, end in zip(marks, ends, strict=True):
+        place, name, whose = mark["rest"] or "", name_of(reference), reference
+        if not reference and (named := _NAMED.match(place)):
+            name, whose, place = named["name"], named["reference"], named["place"] or ""
+        yield _excerpt(mark["id"], name, whose, place, text[mark.end() : end].strip("\n"))
+
+
+def name_of(reference: str) -> str:
+    """Return the name in "artifact://name@version"."""
+    found = re.match(r"^artifact://(.+)@\d+$", reference)
+    return found[1] if found else reference
+
+
+def _excerpt(marked: str, name: str, reference: str, place: str, text: str) -> Excerpt:
+    numbers = {"page": 0, "row": 0, "line": 0}
+    while found := _PLACE.match(place):
+        if found["page"]:
+            numbers["page"] = int(found["page"])
+        elif found["kind"]:
+            numbers[found["kind"]] = int(found["first"])
+        place = place[found.end() :]
+    heading = tuple(place.split(" > ")) if place else ()
+    return Excerpt(id=marked, name=name, reference=reference, text=text, heading=heading, **numbers)
