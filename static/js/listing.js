@@ -8,6 +8,7 @@ export class Listing {
   #timer = 0;
   #due = new Set();
   #asked = 0;
+  #wanted = location.href; // may still be on its way
   #on;
 
   // rows: address of single rows. on: { changed(), said(words) }
@@ -20,8 +21,13 @@ export class Listing {
   // Shows the library under another address: filters, a collection, a page.
   async show(address, { keep = false, replace = false } = {}) {
     const asked = ++this.#asked;
+    this.#wanted = new URL(address, location.href).href;
     const response = await fetch(address).catch(() => null);
-    if (!response?.ok || asked !== this.#asked) return;
+    if (asked !== this.#asked) return;
+    if (!response?.ok) {
+      this.#wanted = location.href;
+      return;
+    }
     if (response.redirected && new URL(response.url).pathname !== location.pathname) return void location.reload();
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     if (asked !== this.#asked || !fresh.getElementById(PARTS[0])) return;
@@ -39,7 +45,10 @@ export class Listing {
 
   refresh(ms = 300) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (inUse() ? this.refresh(1000) : this.show(location.href, { keep: true })), ms);
+    this.#timer = setTimeout(() => {
+      if (inUse()) this.refresh(1000);
+      else this.show(this.#wanted, { keep: this.#wanted === location.href }); // what was clicked meanwhile stays clicked
+    }, ms);
   }
 
   // Documents the server says have changed: rows that are here are fetched again, for others the list is.

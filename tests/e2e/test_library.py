@@ -152,6 +152,7 @@ def test_ticked_documents_go_into_a_collection_together(desk: Open) -> None:
     checked(page, "ticked documents")
     bulk.get_by_label("Move to a collection").select_option("法律 Law")
     page.page.locator("#collections a", has_text="法律 Law").click()
+    expect(page.page).to_have_url(re.compile("collection="))
     expect(page.page.locator("#documents tr[data-document]")).to_have_count(2)
     upload(page, ("bulk-three.md", "# Three"))
     expect(row(page, "bulk-three.md")).to_be_visible()
