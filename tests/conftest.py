@@ -16,6 +16,7 @@ from typing import Any
 
 import django
 import pytest
+from django.utils import translation
 
 from workbench import messages
 from workbench.parts import ROOT, server_parts
@@ -76,6 +77,13 @@ def cut_other_connections() -> None:
         parameters.pop(unknown, None)
     with psycopg.connect(dbname="postgres", autocommit=True, **parameters) as admin:
         admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+@pytest.fixture(autouse=True)
+def own_language() -> Iterator[None]:
+    """A request of the test client leaves its language on in this thread; the next test begins without."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
