@@ -23,6 +23,13 @@ ZH_PIER = """\
 
 门票每张十二元，由林安娜出售。栈道全程步行约四十分钟，游船每小时一班。
 """
+LEASE = """\
+# 合同
+
+押金为两个月租金，合同终止后十五日内退还。
+
+The deposit is three months' rent.
+"""
 TABLE = """\
 # Boats
 
@@ -45,6 +52,9 @@ TABLE = """\
         (ZH_PIER, "门票多少钱？", "十二元"),
         (ZH_PIER, "门票由谁出售？", "林安娜"),
         (ZH_PIER, "步行要多久？", "四十分钟"),
+        (LEASE, "押金是多少？", "两个月租金"),
+        (LEASE, "押金什么时候退还？", "十五日"),
+        (LEASE, "How much is the deposit?", "three months' rent"),
         (TABLE, "How many seats does the Birka have?", "Seats: 64"),
         (TABLE, "When was the Svea built?", "Built: 1998"),
     ],

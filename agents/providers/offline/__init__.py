@@ -4,7 +4,3 @@ It sees the ModelRequest and nothing else, as any model, and reaches documents a
 answers with quotations and their sources. The rules look at the question's words, its language, and what the tools
 said; there is no knowledge of any subject in them. Start reading at deciding.py.
 """
-
-from agents.providers.offline.model import INFO, NAME, OfflineModel
-
-__all__ = ["INFO", "NAME", "OfflineModel"]

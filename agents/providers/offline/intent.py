@@ -63,12 +63,6 @@ _SUMMARY = re.compile(
     r"|关于什么|是什么内容",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
-    r"\bhow (?:much|many|long|old|far|often|large|big|high|tall)\b|\bwhen\b"
-    r"|\b(?:date|deadline|price|cost|amount|total|number|percent|percentage|rate|year|salary|budget|fee)\b"
-    r"|多少|几[个天年月次名位页元]|何时|什么时候|日期|期限|金额|价格|费用|总额|比例|百分",
-    re.IGNORECASE,
-)
 _PAGE = re.compile(r"\bpage\s+(\d{1,5})\b|\bp\.\s?(\d{1,5})\b|第\s*(\d{1,5})\s*页", re.IGNORECASE)
 
 _FILE = r"[^\s“”\"，。]+\.(?:md|txt|csv|json|html)\b"
@@ -130,10 +124,6 @@ def intent_of(text: str) -> Intent:
         if _THANKS.search(text):
             return Intent.THANKS
     return Intent.QUESTION
-
-
-def wants_number(text: str) -> bool:
-    return bool(_NUMBER.search(text))
 
 
 def page_asked(text: str) -> int | None:

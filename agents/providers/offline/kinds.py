@@ -74,6 +74,9 @@ _MONEY = (
     rf"|pence|cents?|yuan|yen|won|francs?|crowns?|kron(?:a|or|er?)|rupees?|pesos?|kr)\b"
     rf"|{_ZH_NUMBER}(?:万|亿)?[余多]?(?:元|块|角|欧元|美元|英镑|日元|港币)|\b(?:free of charge|at no cost|free)\b"
     rf"|免费|{_PARTS}"
+    # so many times another amount: three months' rent, 两个月租金
+    rf"|{_EN_NUMBER} {_UNIT}['’]? (?:rent|salary|wages|pay|fees?|dues)\b"
+    rf"|{_ZH_NUMBER}个?[周月季年]度?的?[\u3400-\u9fff]{{0,3}}[租资薪费金]"
 )
 _MONEY_COLUMN = (
     r"(?:[(（](?:eur|usd|gbp|rmb|[$€£¥]|[百千万]*元)[^)）]*[)）]|price|cost|fare|fee|价|费|金额|额)[^:;]*: ?\d"

@@ -3,6 +3,7 @@
 Everything is worked out anew from what the tools have said in this turn, so a move is a function of the request.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from agents.providers.offline import quoting
@@ -33,6 +34,7 @@ MOST_READINGS = 4  # stretches of a document that is summed up
 MOST_SUMMED_UP = 3  # documents
 AROUND = 0.3  # of the question's weight; what holds so much and does not answer is read on
 MOST_DOCUMENTS_LISTED = 50
+_PART_END = re.compile(r"(?<=[?？])\s*")
 
 
 def move(at: Situation, note: Note | None, say: Words) -> Move | None:
@@ -99,12 +101,15 @@ def _question(at: Situation, note: Note | None, say: Words) -> Move | None:
 
 
 def _judged(units: Sequence[Unit], question: str, own: str) -> Judged:
-    """Return what answers the question, else what answers its own words without those of the question before it."""
+    """Return what answers the question, else what answers its own words without those of the question before it, or
+    one of its parts: "How much is it? When is it due?"."""
     judged = judge(units, question)
-    if judged.answers or own == question:
+    if judged.answers:
         return judged
-    alone = judge(units, own)
-    return alone if alone.answers else judged
+    parts = [part for part in _PART_END.split(own) if terms(part)]
+    others = (own, *parts) if len(parts) > 1 else (own,)
+    alone = (judge(units, other) for other in others if other != question)
+    return next((found for found in alone if found.answers), judged)
 
 
 def _found(judged: Judged, say: Words) -> str:

@@ -42,7 +42,6 @@ class OfflineModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """Yield reasoning, text and calls word by word, then an estimated usage. Never fails."""
         move = await asyncio.to_thread(lambda: decide(situation(request)))  # long files take a while
-        reasoning, said = 0, 0
         for piece in _PIECE.findall(move.reasoning):
             yield ReasoningChunk(piece)
             await asyncio.sleep(self._pace_s)

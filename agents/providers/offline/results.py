@@ -16,7 +16,6 @@ _LISTED = re.compile(
 )
 _PAGES = re.compile(r"(\d+) pages?$")
 _PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?P<first>\d+)(?:-\d+)?)(?:, |$)")
-NO_DOCUMENTS = "There are no documents"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ _TOKEN = re.compile(
 )
 _WIDE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
-_NUMBER = re.compile(r"\d")
 
 # grammar, question words, and words that speak of the file or of us rather than of its subject
 _STOP = frozenset(
@@ -60,10 +59,6 @@ def is_wide(text: str) -> bool:
     """Return whether a person would call the text Chinese: its characters weigh at least as much as its Latin words."""
     wide = len(_WIDE.findall(text))
     return wide > 0 and wide >= len(_LATIN_WORD.findall(text))
-
-
-def has_number(text: str) -> bool:
-    return bool(_NUMBER.search(text))
 
 
 def terms(text: str, *, keep_stop: bool = False) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agents.providers import offline_failures
+from agents.providers.offline import failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,10 @@ ENGLISH = Words(
         "*I am the built-in offline assistant, not a language model: I find and quote passages by the words they share "
         "with your question, and understand nothing. To connect a model, set OPENAI_API_KEY or OPENAI_BASE_URL.*"
     ),
-    greeting="Hello! Attach a text or PDF file and ask about it; I find the passages that answer you and quote them.",
+    greeting=(
+        "Hello! Put documents into the library or attach a file, and ask about them; I find the passages that answer "
+        "you and quote them."
+    ),
     thanks="You're welcome.",
     about_us=(
         "Without a language model I can do a few things, all by rules:\n\n"
@@ -92,8 +95,8 @@ ENGLISH = Words(
         "I cannot write, reason, calculate or answer from general knowledge."
     ),
     no_files=(
-        "I can't answer that: no language model is connected, and there is no file here to look it up in. Attach one "
-        "that says it, and I will find the passage."
+        "I can't answer that: no language model is connected, and there is no document here to look it up in. Put one "
+        "that says it into the library, or attach it, and I will find the passage."
     ),
     no_tool="I can't read files in this conversation: the tool for it is not available.",
     found="This is what {name} says:",
@@ -149,7 +152,7 @@ ENGLISH = Words(
     edit_what="There is no file here that I could change. Name it: replace “this” with “that” in notes.md.",
     comma=", ",
     of_pages="{place} of {pages}",
-    failures=offline_failures.ENGLISH,
+    failures=failures.ENGLISH,
 )
 
 CHINESE = Words(
@@ -157,7 +160,7 @@ CHINESE = Words(
         "我是内置的离线助手，不是语言模型：我只按词语与问题的重合程度查找并引用原文，并不理解内容。"
         "要连接模型，请设置 OPENAI_API_KEY 或 OPENAI_BASE_URL。"
     ),
-    greeting="你好！附上一个文本或 PDF 文件并提问，我会找出能回答的原文并引用。",
+    greeting="你好！把文档放进资料库，或附上文件，然后提问；我会找出能回答的原文并引用。",
     thanks="不客气。",
     about_us=(
         "没有语言模型时，我按规则能做这些事：\n\n"
@@ -168,7 +171,7 @@ CHINESE = Words(
         "- 汇编带来源的报告，保存笔记，替换文件中的词句\n\n"
         "我不会写作、推理、计算，也不能凭常识回答。"
     ),
-    no_files="这个问题我答不了：没有连接语言模型，这里也没有可查的文件。请附上写有答案的文件，我来找出原文。",
+    no_files="这个问题我答不了：没有连接语言模型，这里也没有可查的文档。请把写有答案的文档放进资料库或附上，我来找出原文。",
     no_tool="本对话中没有读取文件的工具，我读不了文件。",
     found="{name} 中是这样写的：",
     found_in="文件中是这样写的：",
@@ -223,7 +226,7 @@ CHINESE = Words(
     edit_what="这里没有可以修改的文件。请写明文件名，例如：把 笔记.md 中的“这个”改成“那个”。",
     comma="、",
     of_pages="{place}（共 {pages} 页）",
-    failures=offline_failures.CHINESE,
+    failures=failures.CHINESE,
 )
 
 
