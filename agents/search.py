@@ -175,9 +175,8 @@ class _Row(NamedTuple):
 def search(scope: Scope, query: str, *, limit: int = 26, vector: Vector | None = None) -> tuple[Ranked, ...]:
     """Return the texts of the scope that answer the query, best first, each once. One statement; for a worker thread.
 
-    query: a question in any script. Stop words and punctuation alone find nothing. "Quoted" words
-    must all be there; that they stand together is the caller's to check on the source text (`holds`). vector: None =
-    by words alone.
+    query: a question in any script. Stop words and punctuation alone find nothing. "Quoted" words must all be there;
+    that they stand together is the caller's to check on the source text (`holds`). vector: None = by words alone.
     """
     if limit < 1 or scope.is_empty:
         return ()
@@ -324,16 +323,9 @@ def _best(rows: Sequence[_Row], scores: Floats, limit: int) -> tuple[Ranked, ...
     groups, positions = np.array([row.group_id for row in rows]), np.array([row.position for row in rows])
     for i in np.lexsort((positions, groups, -scores)):
         row = rows[i]
-        best.setdefault(
-            (row.kind, row.ref),
-            Ranked(
-                ref=row.ref,
-                kind=row.kind,
-                group_id=row.group_id,
-                position=row.position,
-                score=round(float(scores[i]), 4),
-            ),
-        )
+        score = round(float(scores[i]), 4)
+        ranked = Ranked(ref=row.ref, kind=row.kind, group_id=row.group_id, position=row.position, score=score)
+        best.setdefault((row.kind, row.ref), ranked)
         if len(best) == limit:
             break
     return tuple(best.values())

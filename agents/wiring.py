@@ -11,7 +11,8 @@ from uuid import uuid4
 from django.conf import settings
 
 from agents.presets import assistant
-from agents.providers import embeddings, minilm, offline, openai
+from agents.providers import embeddings, minilm, openai
+from agents.providers.offline import model as offline
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
 from agents.runtime.context.guard import guard
 from agents.runtime.embedding import Embedder

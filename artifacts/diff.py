@@ -1,19 +1,24 @@
 """Two versions of a text compared: words in English, characters in Chinese. Pure, no rows and no files.
 
-Lines are matched first; between lines that match, the words are. So a moved comma marks a comma, not a paragraph, and
-a long document costs little.
+Lines are matched first, those that occur once before all others; between lines that match, the words are. So a moved
+comma marks a comma, not a paragraph, and a long document costs little.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
 CONTEXT = 2  # lines that stay open beside a change
-WORDS = 4_000  # of a changed stretch on either side; a longer one is shown as removed and added
 TEXT_CHARS = 1_000_000  # of either text; longer ones are not compared
+# Items of one side times those of the other, of all stretches that are matched: about 2 s. What would take longer is
+# shown as removed and added.
+PAIRS = 10_000_000
 
+Code = tuple[str, int, int, int, int]  # "equal" or not; first and after-last of the old, and of the new
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s|[^\w\s]")
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
@@ -23,8 +28,8 @@ class Sign(StrEnum):
     """What happened to a piece of text."""
 
     SAME = "same"
-    OUT = "out"
-    IN = "in"
+    OUT = "out"  # of the old text
+    IN = "in"  # of the new one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +71,15 @@ def compare(old: str, new: str) -> Comparison:
     if max(len(old), len(new)) > TEXT_CHARS:
         raise TooLong(f"Texts above {TEXT_CHARS:,} characters are not compared.")
     before, after = _lines(old), _lines(new)
-    codes = SequenceMatcher(None, before, after).get_opcodes()
+    effort = _Effort()
+    codes = _line_codes(before, after, effort)
     parts: list[Part] = []
     added = removed = changes = 0
     for at, (tag, i1, i2, j1, j2) in enumerate(codes):
         if tag == "equal":
             parts += _unchanged(before[i1:i2], first=at == 0, last=at == len(codes) - 1)
             continue
-        pieces = _pieces("".join(before[i1:i2]), "".join(after[j1:j2]))
+        pieces = _pieces("".join(before[i1:i2]), "".join(after[j1:j2]), effort)
         changes += 1
         removed += _words(pieces, Sign.OUT)
         added += _words(pieces, Sign.IN)
@@ -83,6 +89,86 @@ def compare(old: str, new: str) -> Comparison:
 
 def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+class _Effort:
+    """What may still be spent on matching."""
+
+    def __init__(self) -> None:
+        self._left = PAIRS
+
+    def codes(self, before: Sequence[str], after: Sequence[str]) -> list[Code]:
+        """Return what of the one is what of the other, as difflib does, with both ends matched first."""
+        head = _shared(before, after)
+        tail = _shared(before[head:][::-1], after[head:][::-1])
+        ends = len(before) - tail, len(after) - tail
+        cost = (ends[0] - head) * (ends[1] - head)
+        middle: list[Code] = [("replace", 0, ends[0] - head, 0, ends[1] - head)]
+        if 0 < cost <= self._left:
+            self._left -= cost
+            matcher = SequenceMatcher(None, before[head : ends[0]], after[head : ends[1]], autojunk=False)
+            middle = list(matcher.get_opcodes())
+        found: list[Code] = [("equal", 0, head, 0, head), *_moved(middle, head, head)]
+        return _joined([*found, ("equal", ends[0], len(before), ends[1], len(after))])
+
+
+def _line_codes(before: Sequence[str], after: Sequence[str], effort: _Effort) -> list[Code]:
+    """Return what of the old lines is what of the new. Between lines that occur once each stretch is matched alone."""
+    found: list[Code] = []
+    i = j = 0
+    for next_i, next_j in (*_anchors(before, after), (len(before), len(after))):
+        found += _moved(effort.codes(before[i:next_i], after[j:next_j]), i, j)
+        i, j = next_i, next_j
+        if i < len(before):
+            found.append(("equal", i, i + 1, j, j + 1))
+            i, j = i + 1, j + 1
+    return _joined(found)
+
+
+def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the longest row of lines in the same order that occur once in either text, as positions in both."""
+    old, new = Counter(before), Counter(after)
+    place = {line: j for j, line in enumerate(after)}
+    ends: list[int] = []  # of rows of each length, the smallest last position in `after`
+    rows: list[tuple[int, int, int | None]] = []  # positions, and the row's element before
+    tops: list[int] = []  # which element of `rows` each of `ends` is
+    for i, line in enumerate(before):
+        if old[line] != 1 or new[line] != 1:
+            continue
+        at = bisect_left(ends, place[line])
+        rows.append((i, place[line], tops[at - 1] if at else None))
+        ends[at : at + 1] = [place[line]]
+        tops[at : at + 1] = [len(rows) - 1]
+    found: list[tuple[int, int]] = []
+    top = tops[-1] if tops else None
+    while top is not None:
+        i, j, top = rows[top]
+        found.append((i, j))
+    return found[::-1]
+
+
+def _shared(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return how many items both begin with."""
+    return next(
+        (n for n, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), min(len(before), len(after))
+    )
+
+
+def _moved(codes: Iterable[Code], i: int, j: int) -> list[Code]:
+    return [(tag, i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in codes]
+
+
+def _joined(codes: Iterable[Code]) -> list[Code]:
+    """Return codes without empty ones, neighbours that are both equal or both changed as one."""
+    out: list[Code] = []
+    for tag, i1, i2, j1, j2 in codes:
+        if i1 == i2 and j1 == j2:
+            continue
+        if out and (out[-1][0] == "equal") == (tag == "equal"):
+            out[-1] = (out[-1][0], out[-1][1], i2, out[-1][3], j2)
+        else:
+            out.append((tag, i1, i2, j1, j2))
+    return out
 
 
 def _words(pieces: Sequence[Piece], sign: Sign) -> int:
@@ -101,14 +187,12 @@ def _unchanged(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[Par
             yield Part(pieces=(Piece(sign=Sign.SAME, text=text),), folded=folded)
 
 
-def _pieces(old: str, new: str) -> tuple[Piece, ...]:
+def _pieces(old: str, new: str, effort: _Effort) -> tuple[Piece, ...]:
     """Return a changed stretch word by word."""
     before, after = _TOKEN.findall(old), _TOKEN.findall(new)
-    if not before or not after or max(len(before), len(after)) > WORDS:
-        return _signed((Sign.OUT, old), (Sign.IN, new))
     found: list[tuple[Sign, str]] = []
     gone, come = "", ""
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in effort.codes(before, after):
         was, now = "".join(before[i1:i2]), "".join(after[j1:j2])
         if tag != "equal":
             gone, come = gone + was, come + now

@@ -23,7 +23,7 @@ from agents.models.job import Job
 from agents.models.search_entry import Kind
 from agents.runtime.knowledge import place_to_json
 from artifacts import blobs, passages
-from artifacts.extract import PARSER_ERRORS, Unreadable
+from artifacts.extract.outcome import PARSER_ERRORS, Unreadable
 from artifacts.extract.readers import extract
 from artifacts.models import Artifact, Passage, Version
 from artifacts.passages import MOST_PASSAGES, NewPassage
@@ -184,7 +184,7 @@ def find_again(artifact: Artifact) -> None:
 
 def forget(artifact: Artifact) -> None:
     """Make an artifact unfindable, in the caller's transaction."""
-    search_entry.drop(artifact.owner_id, Kind.PASSAGE, artifact.pk)
+    search_entry.drop(artifact.owner_id, Kind.PASSAGE, [artifact.pk])
 
 
 def forget_text(owner_id: int, pk: int, text_blob: str) -> None:

@@ -8,46 +8,42 @@ import io
 import logging
 import unicodedata
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Substr
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.models.search_entry import Kind, SearchEntry
+from agents.models import search_entry
+from agents.models.search_entry import Kind
 from agents.runtime.artifacts import SHARED, ArtifactInvalid, ArtifactMissing, ArtifactRef
 from agents.runtime.knowledge import DocumentState
-from artifacts import indexing, names, rows, saving
+from artifacts import indexing, names, rows, saving, sniff
 from artifacts.models import Artifact, Collection, Passage, Version
 from artifacts.rows import Scope, Source, TextStatus
 
 PAGE: Final = 200
 PURGE_AT_ONCE: Final = 20
 COLLECTION_CHARS: Final = 120
-_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 # What the type filter offers: the beginnings of MIME types, those of TEXT also taken by what stands before it
 TYPES: Final[dict[str, tuple[str, ...]]] = {
     "pdf": ("application/pdf",),
-    "document": (f"{_OFFICE}wordprocessingml",),
-    "slides": (f"{_OFFICE}presentationml",),
-    "table": (f"{_OFFICE}spreadsheetml", "text/csv", "text/tab-separated-values"),
+    "document": (sniff.DOCX,),
+    "slides": (sniff.PPTX,),
+    "table": (sniff.XLSX, "text/csv", "text/tab-separated-values"),
     "page": ("text/html",),
     "image": ("image/",),
     "text": ("text/", "application/json"),
 }
-_STATES: Final = {
-    DocumentState.WAITING: (TextStatus.NONE, TextStatus.WAITING),
-    DocumentState.READING: (TextStatus.READING,),
-    DocumentState.READY: (TextStatus.READY,),
-    DocumentState.FAILED: (TextStatus.FAILED,),
-}
+_STATUSES: Final = {state: tuple(s for s, of in rows.STATES.items() if of is state) for state in DocumentState}
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +52,13 @@ logger = logging.getLogger(__name__)
 class Wanted:
     """Which documents to list. Everything empty: all.
 
-    states: any of these. type: of TYPES. collection: public id. home: "library", or a conversation's thread id.
-    words: all of them in the name; found: artifact keys whose text holds them, as a search gave them.
+    states: any of these. type: of TYPES. collection: public id. words: all of them in the name; found: artifact keys
+    whose text holds them, as a search gave them.
     """
 
     states: Sequence[DocumentState] = ()
     type: str = ""
     collection: str = ""
-    home: str = ""
     words: str = ""
     found: Sequence[int] = ()
 
@@ -73,7 +68,7 @@ class Line:
     """The latest version of a document in the list.
 
     name: as people see it, folders included. reason: Version.text_error. page of pages: how far reading has come.
-    thread_id, thread_title: the conversation it belongs to, "" = the library's.
+    of_conversation: attached or made there, perhaps under the name of a document of the library.
     """
 
     artifact_id: str
@@ -86,11 +81,9 @@ class Line:
     page: int
     pages: int
     passages: int
-    chars: int
     collection_id: str
     collection: str
-    thread_id: str
-    thread_title: str
+    of_conversation: bool
     changed_at: datetime
 
 
@@ -116,9 +109,9 @@ def listing(owner_id: int, wanted: Wanted, *, start: int = 0, most: int = PAGE) 
     """Return the owner's documents that are wanted, from the `start`-th on."""
     found = _matching(owner_id, wanted)
     counts = dict(found.values_list("text_status").annotate(n=Count("pk")).order_by())
-    by_state = {state: sum(counts.get(s, 0) for s in statuses) for state, statuses in _STATES.items()}
+    by_state = {state: sum(counts.get(s, 0) for s in statuses) for state, statuses in _STATUSES.items()}
     if wanted.states:
-        found = found.filter(text_status__in=[s for state in wanted.states for s in _STATES[state]])
+        found = found.filter(text_status__in=[s for state in wanted.states for s in _STATUSES[state]])
     total = sum(by_state[state] for state in wanted.states or by_state)
     page = found.order_by("-artifact__changed_at", "-artifact_id")[start : start + most]
     return Listing(documents=tuple(_line(row) for row in page), total=total, by_state=by_state)
@@ -136,7 +129,7 @@ def _latest(owner_id: int) -> QuerySet[Version]:
     last = Passage.objects.of(owner_id).filter(version=OuterRef("pk")).order_by("-number").values("number")
     return (
         alive.filter(number=F("artifact__last_version"))
-        .select_related("artifact__collection", "artifact__session")
+        .select_related("artifact__collection")
         .annotate(last_passage=Subquery(last[:1]))
     )
 
@@ -147,11 +140,7 @@ def _matching(owner_id: int, wanted: Wanted) -> QuerySet[Version]:
         found = found.filter(_of_type(wanted.type))
     if wanted.collection:
         found = found.filter(artifact__collection__public_id__in=_uuids([wanted.collection]))
-    if wanted.home == "library":
-        found = found.filter(artifact__session=None)
-    elif wanted.home:
-        found = found.filter(artifact__session__thread_id=wanted.home)
-    if words := wanted.words.split():
+    if words := wanted.words.replace("\0", "").split():
         shown = Case(
             When(artifact__session=None, then=Substr("artifact__name", len(SHARED) + 1)), default="artifact__name"
         )
@@ -181,16 +170,14 @@ def _line(row: Version) -> Line:
         version=row.number,
         mime=row.mime,
         size_bytes=row.size_bytes,
-        state=next(state for state, statuses in _STATES.items() if row.text_status in statuses),
+        state=rows.STATES[TextStatus(row.text_status)],
         reason=row.text_error,
         page=row.pages_read,
         pages=row.pages,
         passages=0 if last is None else last + 1,
-        chars=row.text_chars,
         collection_id=str(artifact.collection.public_id) if artifact.collection else "",
         collection=artifact.collection.name if artifact.collection else "",
-        thread_id=artifact.session.thread_id if artifact.session else "",
-        thread_title=artifact.session.title if artifact.session else "",
+        of_conversation=artifact.session_id is not None,
         changed_at=artifact.changed_at,
     )
 
@@ -209,7 +196,7 @@ def delete(owner_id: int, artifact_ids: Sequence[str]) -> tuple[str, ...]:
     for artifact in found:
         artifact.deleted_at, artifact.purge_at = now, now + timedelta(seconds=settings.PURGE_AFTER_S)
         artifact.save(update_fields=["deleted_at", "purge_at"])
-    _drop_entries(owner_id, [artifact.pk for artifact in found])
+    search_entry.drop(owner_id, Kind.PASSAGE, [artifact.pk for artifact in found])
     return _ids(found)
 
 
@@ -251,7 +238,7 @@ def _purge_one() -> bool:
 def forget_session(owner_id: int, session_id: int) -> None:
     """Drop what makes a conversation's documents searchable, before its rows go."""
     of_it = Artifact.objects.of(owner_id).filter(session=session_id)
-    _drop_entries(owner_id, list(of_it.values_list("pk", flat=True)))
+    search_entry.drop(owner_id, Kind.PASSAGE, list(of_it.values_list("pk", flat=True)))
 
 
 @transaction.atomic
@@ -260,36 +247,50 @@ def rename(owner_id: int, artifact_id: str, raw_name: str) -> str:
 
     Raises ArtifactMissing, ArtifactInvalid.
     """
-    (artifact,) = _locked(owner_id, [artifact_id], deleted_at=None, session__deleted_at=None)
-    suffix = PurePosixPath(artifact.name).suffix
+    stored = rows.find(Scope(owner=owner_id, session=None), artifact_id, None)
+    suffix = PurePosixPath(stored.ref.name).suffix
     if not raw_name.strip():
         raise ArtifactInvalid(_("A document needs a name."))
     wanted = raw_name if PurePosixPath(raw_name).suffix else raw_name.strip() + suffix
-    name = (SHARED if artifact.session_id is None else "") + names.from_path(wanted)
+    name = (SHARED if stored.session is None else "") + names.from_path(wanted)
+    namesake = Artifact.objects.of(owner_id).filter(session=stored.session, name=name).first()
+    # both at once, in the order of all: two that take each other's name would wait for each other
+    known = {str(namesake.public_id), artifact_id} if namesake else {artifact_id}
+    found = {str(a.public_id): a for a in _locked(owner_id, sorted(known), session__deleted_at=None)}
+    artifact = found.pop(str(uuid.UUID(artifact_id)), None)
+    if artifact is None or artifact.deleted_at is not None:
+        raise ArtifactMissing("There is no such document.")
     if name != artifact.name:
-        _make_room(artifact, name)
+        _make_room(found.values(), name)
         artifact.name, artifact.changed_at = name, timezone.now()
-        artifact.save(update_fields=["name", "changed_at"])
+        with _once(_("There is another document with this name.")):
+            artifact.save(update_fields=["name", "changed_at"])
     return name.removeprefix(SHARED)
 
 
-def _make_room(artifact: Artifact, name: str) -> None:
-    """See that no other document has the name; a deleted one that had it goes for good. Raises ArtifactInvalid."""
-    same = Artifact.objects.of(artifact.owner_id).filter(session=artifact.session_id, name=name)
-    other = same.select_for_update(of=("self",)).first()
-    if other is None:
-        return
-    if other.deleted_at is None:
-        raise ArtifactInvalid(_("There is another document with this name."))
-    saving.purge(other)
-    other.delete()
+def _make_room(others: Iterable[Artifact], name: str) -> None:
+    """Let a deleted document that has the name go for good; one that is there keeps it, and the change fails."""
+    for other in others:
+        if other.name == name and other.deleted_at is not None:
+            saving.purge(other)
+            other.delete()
+
+
+@contextmanager
+def _once(said: str) -> Iterator[None]:
+    """Turn down a change that would give a name twice: somebody else may have taken it this very moment."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as e:
+        raise ArtifactInvalid(said) from e
 
 
 @transaction.atomic
 def move(owner_id: int, artifact_ids: Sequence[str], collection_id: str) -> tuple[str, ...]:
     """Put documents into a collection, "" = into none, and return which. Raises ArtifactMissing."""
-    collection = find_collection(owner_id, collection_id) if collection_id else None
     found = _locked(owner_id, artifact_ids, deleted_at=None, session__deleted_at=None)
+    collection = find_collection(owner_id, collection_id, lock=True) if collection_id else None
     Artifact.objects.of(owner_id).filter(pk__in=[a.pk for a in found]).update(collection=collection)
     return _ids(found)
 
@@ -307,7 +308,7 @@ def edit(owner_id: int, artifact_id: str, text: str, *, base: int) -> ArtifactRe
     stored = rows.find(Scope(owner=owner_id, session=None), artifact_id, None)
     if not (stored.ref.mime.startswith("text/") or stored.ref.mime == "application/json"):
         raise ArtifactInvalid(_("Only text can be edited here."))
-    source = Source(origin=Version.Origin.EDIT, mime=stored.ref.mime)
+    source = Source(origin=Version.Origin.EDIT, mime=stored.ref.mime, document=stored.ref.artifact_id)
     file = io.BytesIO(text.encode("utf-8", "replace"))
     return saving.save(Scope(owner=owner_id, session=stored.session), stored.ref.name, file, source, base=base).ref
 
@@ -321,7 +322,7 @@ def restore_version(owner_id: int, artifact_id: str, number: int) -> ArtifactRef
     stored, latest = rows.find(scope, artifact_id, number), rows.find(scope, artifact_id, None)
     if stored.pk == latest.pk:
         return latest.ref
-    source = Source(origin=Version.Origin.EDIT, base=number)
+    source = Source(origin=Version.Origin.EDIT, base=number, document=latest.ref.artifact_id)
     return saving.copy(Scope(owner=owner_id, session=stored.session), stored, source, base=latest.ref.version).ref
 
 
@@ -338,17 +339,19 @@ def collections(owner_id: int) -> tuple[Shelf, ...]:
 @transaction.atomic
 def make_collection(owner_id: int, name: str) -> Shelf:
     """Make a collection. Raises ArtifactInvalid: no name, or there is one with it."""
-    name = _collection_name(owner_id, name)
-    made = Collection.objects.of(owner_id).create(owner_id=owner_id, public_id=uuid.uuid4(), name=name)
+    name = _collection_name(name)
+    with _once(_("There is another collection with this name.")):
+        made = Collection.objects.of(owner_id).create(owner_id=owner_id, public_id=uuid.uuid4(), name=name)
     return Shelf(id=str(made.public_id), name=name, documents=0)
 
 
 @transaction.atomic
 def rename_collection(owner_id: int, collection_id: str, name: str) -> None:
     """Raises ArtifactMissing, ArtifactInvalid."""
-    found = find_collection(owner_id, collection_id)
-    found.name = _collection_name(owner_id, name, but=found.pk)
-    found.save(update_fields=["name"])
+    found = find_collection(owner_id, collection_id, lock=True)
+    found.name = _collection_name(name)
+    with _once(_("There is another collection with this name.")):
+        found.save(update_fields=["name"])
 
 
 def delete_collection(owner_id: int, collection_id: str) -> None:
@@ -356,22 +359,20 @@ def delete_collection(owner_id: int, collection_id: str) -> None:
     find_collection(owner_id, collection_id).delete()
 
 
-def find_collection(owner_id: int, collection_id: str) -> Collection:
-    """Return a collection by its public id. Raises ArtifactMissing."""
-    found = Collection.objects.of(owner_id).filter(public_id__in=_uuids([collection_id])).first()
+def find_collection(owner_id: int, collection_id: str, *, lock: bool = False) -> Collection:
+    """Return a collection by its public id. lock: it stays until the transaction ends. Raises ArtifactMissing."""
+    mine = Collection.objects.of(owner_id)
+    found = (mine.select_for_update() if lock else mine).filter(public_id__in=_uuids([collection_id])).first()
     if found is None:
         raise ArtifactMissing("There is no such collection.")
     return found
 
 
-def _collection_name(owner_id: int, raw: str, *, but: int | None = None) -> str:
+def _collection_name(raw: str) -> str:
     name = " ".join(unicodedata.normalize("NFC", raw).split())
     if not name or len(name) > COLLECTION_CHARS or not names.harmless(name):
         said = _("A collection needs a name of at most %(most)d characters.") % {"most": COLLECTION_CHARS}
         raise ArtifactInvalid(said)
-    same = Collection.objects.of(owner_id).filter(name=name).first()
-    if same is not None and same.pk != but:
-        raise ArtifactInvalid(_("There is another collection with this name."))
     return name
 
 
@@ -383,10 +384,6 @@ def _locked(owner_id: int, artifact_ids: Sequence[str], **conditions: object) ->
     if not found:
         raise ArtifactMissing("There is no such document.")
     return found
-
-
-def _drop_entries(owner_id: int, artifact_keys: Sequence[int]) -> None:
-    SearchEntry.objects.of(owner_id).filter(kind=Kind.PASSAGE, group_id__in=artifact_keys).delete()
 
 
 def _ids(found: Sequence[Artifact]) -> tuple[str, ...]:

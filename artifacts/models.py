@@ -1,3 +1,5 @@
+"""Files people and agents make: collections, artifacts with their versions, and the passages of their text."""
+
 from django.db import models
 from django.utils import timezone
 
@@ -57,9 +59,9 @@ class Version(Owned):
     """One version, immutable. The blob was written before this row; a blob without a row is swept."""
 
     class Origin(models.TextChoices):
-        UPLOAD = "upload"
-        TOOL = "tool"
-        EDIT = "edit"
+        UPLOAD = "upload"  # brought by a person
+        TOOL = "tool"  # written in a run
+        EDIT = "edit"  # changed or restored by a person, in the page
         GUARD = "guard"  # a tool result that was too long for the conversation
 
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="versions")

@@ -48,7 +48,7 @@ def split(text: str | TextReader, index: Index, *, most: int = MOST_PASSAGES) ->
 
     Of a reader a block is held at a time. In a table the last item of a place's heading is the table's header row.
     """
-    window, places = _Window(text, index.total_chars), _Places(index)
+    window, places = _Window(text), _Places(index)
     number = 0
     for begin, stop in _segments(index):
         at = begin
@@ -67,9 +67,8 @@ def split(text: str | TextReader, index: Index, *, most: int = MOST_PASSAGES) ->
 class _Window:
     """The part of the text that is being cut."""
 
-    def __init__(self, text: str | TextReader, total: int) -> None:
+    def __init__(self, text: str | TextReader) -> None:
         self._source = text
-        self.total = total
         self._start, self._text = (0, text) if isinstance(text, str) else (0, "")
 
     def read(self, start: int, end: int) -> str:

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from agents.runtime.artifacts import ArtifactRef, ArtifactUnreadable, TextPage
 from agents.runtime.errors import ToolFailure
-from artifacts.extract import STATUS_TROUBLE, Tell, Trouble
+from artifacts.extract.outcome import STATUS_TROUBLE, Tell, Trouble
 from artifacts.textfile import TextReader
 
 LEAST_CHARS = 100

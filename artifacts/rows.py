@@ -1,15 +1,16 @@
 """The rows of artifacts and versions: whose they are, and how they are found. For worker threads and plain views.
 
-Every function takes a Scope, so that nothing is found or changed beyond one owner.
+Whoever asks says as whom: only the sweep looks beyond one owner.
 """
 
+import logging
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -18,11 +19,14 @@ from django.utils import timezone
 from agents.models.session import Fork, Session
 from agents.runtime.artifacts import SHARED, ArtifactInvalid, ArtifactMissing, ArtifactRef, clean_name
 from agents.runtime.errors import ToolFailure
+from agents.runtime.knowledge import DocumentState
 from artifacts import blobs
 from artifacts.models import Version
 
 _MIME = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,100}")
 ORPHAN_AGE = timedelta(hours=1)  # a blob's row comes within one transaction; longer is never
+
+logger = logging.getLogger(__name__)
 
 
 class TextStatus(StrEnum):
@@ -33,6 +37,15 @@ class TextStatus(StrEnum):
     READING = "reading"  # page `pages_read` of `pages`
     READY = "ready"
     FAILED = "failed"  # text_error says why
+
+
+STATES: Final = {
+    TextStatus.NONE: DocumentState.WAITING,
+    TextStatus.WAITING: DocumentState.WAITING,
+    TextStatus.READING: DocumentState.READING,
+    TextStatus.READY: DocumentState.READY,
+    TextStatus.FAILED: DocumentState.FAILED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +60,8 @@ class Scope:
 class Source:
     """Where a version comes from. mime: without parameters; "" = by its bytes, as always for an upload.
 
-    base: the version that this one is a copy of.
+    base: the version that this one is a copy of. document: id of what it is a version of; if the name that it is saved
+    under is another's by now, it is not saved. "" = whatever has the name.
     """
 
     origin: Version.Origin
@@ -56,6 +70,7 @@ class Source:
     run_id: str = ""
     tool_call_id: str = ""
     base: int | None = None
+    document: str = ""
 
     @classmethod
     def of(cls, origin: Mapping[str, Any] | None, mime: str) -> "Source":
@@ -113,12 +128,18 @@ def versions(scope: Scope, name_or_id: str) -> tuple[ArtifactRef, ...]:
 
 
 def sweep(*, shelf: str = "") -> int:
-    """Delete blobs on one shelf that no row names and that are older than an hour; return how many."""
+    """Delete blobs that no row names; return how many.
+
+    Each call looks at one of 256 shelves, at random if none is named ("00" to "ff"), so that it is cheap enough to be
+    called every few seconds. Blobs younger than an hour stay: their row may be on its way.
+    """
     keys = blobs.old_keys(before=timezone.now() - ORPHAN_AGE, shelf=shelf)
     named = Version.objects.of_everyone().filter(Q(blob__in=keys) | Q(text_blob__in=keys))
     used: Iterable[tuple[str, str]] = named.values_list("blob", "text_blob")
     orphans = sorted(set(keys) - {key for pair in used for key in pair})
     blobs.delete(orphans)
+    if orphans:
+        logger.info("Deleted %d blobs without a row", len(orphans))
     return len(orphans)
 
 

@@ -133,13 +133,16 @@ def _insert(scope: Scope, draft: _Draft) -> Saved:
     source, base, collection = draft.way.source, draft.way.base, draft.way.collection
     artifact = _locked(scope, draft.name)
     before = _latest(artifact)
+    if source.document not in ("", str(artifact.public_id)):
+        raise ArtifactMissing(f'"{draft.name}" is the name of another document by now.')
     if base is not None:
         if before is None:
             raise ArtifactMissing(f'There is no file "{draft.name}".')
         if before.number != base:
             raise ArtifactConflict(base, ref_of(before))
-    if collection is not None:
-        artifact.collection = collection
+    if collection is not None:  # deleted this very moment: the document is in none
+        kept = Collection.objects.of(scope.owner).select_for_update()
+        artifact.collection = kept.filter(pk=collection.pk).first()
     if source.origin is Version.Origin.UPLOAD and before is not None and before.sha256 == draft.written.sha256:
         artifact.save(update_fields=["collection"])
         return Saved(ref=ref_of(before), fresh=False)
@@ -186,9 +189,11 @@ def _locked(scope: Scope, name: str) -> Artifact:
     """
     session = _home(scope, name)
     mine = Artifact.objects.of(scope.owner)
-    fresh = Artifact(owner_id=scope.owner, session_id=session, name=name, public_id=uuid.uuid4())
-    mine.bulk_create([fresh], ignore_conflicts=True)
-    artifact = mine.select_for_update(of=("self",)).get(session=session, name=name)
+    artifact = None
+    while artifact is None:  # what had the name may be given another in between
+        fresh = Artifact(owner_id=scope.owner, session_id=session, name=name, public_id=uuid.uuid4())
+        mine.bulk_create([fresh], ignore_conflicts=True)
+        artifact = mine.select_for_update(of=("self",)).filter(session=session, name=name).first()
     if artifact.deleted_at is not None:
         purge(artifact)
     return artifact

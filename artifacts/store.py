@@ -46,18 +46,6 @@ def in_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     return made
 
 
-def sweep_orphans(*, shelf: str = "") -> int:
-    """Delete blobs that no row names; return how many. For a worker thread.
-
-    Each call looks at one of 256 shelves, at random if none is named ("00" to "ff"), so that it is cheap enough to be
-    called every few seconds. Blobs younger than an hour stay: their row may be on its way.
-    """
-    deleted = rows.sweep(shelf=shelf)
-    if deleted:
-        logger.info("Deleted %d blobs without a row", deleted)
-    return deleted
-
-
 class DjangoArtifactStore:
     """agents.runtime.artifacts.ArtifactStore for one owner, as seen from one session.
 
@@ -205,7 +193,7 @@ def _checked_bytes(stored: Stored) -> bytes:
 
 def _checked_file(stored: Stored) -> IO[bytes]:
     try:
-        return blobs.open_real(stored.blob, size_bytes=stored.ref.size_bytes, sha256=stored.ref.sha256)
+        return indexing.source(stored)
     except blobs.BlobMissing as e:
         raise _gone(stored) from e
 

@@ -183,14 +183,6 @@ class TextReader:
         at = bisect_right(self.index.sheets, position, key=lambda sheet: sheet[0])
         return self.index.sheets[at - 1][1] if at else ""
 
-    def row_at(self, position: int) -> int:
-        """Return the number of the table's row, from 1, that the character stands in. 0 = in no table."""
-        at = bisect_right(self.index.tables, position, key=lambda table: table[0])
-        if not at or not self.index.tables[at - 1][2]:
-            return 0
-        _, line, row, _ = self.index.tables[at - 1]
-        return row + self.line_at(position) - line
-
     def _mark_before_line(self, line: int) -> tuple[int, int, int]:
         """Return the last mark before the line: one in the line itself may lie in its middle."""
         at = bisect_right(self.index.marks, line - 1, key=lambda mark: mark[2])

@@ -1,7 +1,10 @@
 """Celery's application. Its settings are Django's CELERY_*; its log lines are the product's own."""
 
+import logging
 import os
+import signal
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from celery import Celery, signals
@@ -11,6 +14,11 @@ app = Celery("workbench")
 app.set_default()  # for every thread, not only the one that imports this: jobs are sent from another
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["agents"])
+
+CLOCK_S = 2.0  # between two looks whether the clock lives
+
+logger = logging.getLogger(__name__)
+_stopping = Event()
 
 
 @signals.setup_logging.connect
@@ -23,3 +31,27 @@ def tell_the_launcher(**_: Any) -> None:
     """Let `manage.py up` know that tasks are taken."""
     if path := os.environ.get("WORKER_READY_FILE"):
         Path(path).touch()
+
+
+@signals.worker_ready.connect
+def end_with_the_clock(sender: Any, **_: Any) -> None:
+    """See that a worker ends when its clock dies, a process of its own: whoever started the worker starts both again.
+
+    Celery would go on without it, and nothing would be swept any more.
+    """
+    clock = getattr(sender.controller, "beat", None)
+    if clock is not None:
+        Thread(target=_watch, args=(clock,), name="clock", daemon=True).start()
+
+
+@signals.worker_shutting_down.connect
+def stop_watching(**_: Any) -> None:
+    _stopping.set()
+
+
+def _watch(clock: Any) -> None:
+    while not _stopping.wait(CLOCK_S):
+        if not clock.is_alive():
+            logger.error("the clock of this worker died: the worker ends, to be started again")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from agents.runtime.artifacts import SHARED, ArtifactMissing
 from agents.runtime.knowledge import place_from_json
-from artifacts import diff, indexing, rows
+from artifacts import blobs, diff, indexing, rows
 from artifacts.models import Passage, Version
 from artifacts.rows import Scope, Stored, TextStatus
 from workbench import places, previews, wording
@@ -17,15 +17,17 @@ from workbench.previews import Kind, Preview
 
 WINDOW = 40  # passages of about a thousand characters, in one stretch of the text view
 LEAD = 8  # passages shown before the one that was asked for
-AT = re.compile(r"(\d{1,12})-(\d{1,12})")
+_AT = re.compile(r"(\d{1,12})-(\d{1,12})")
 
 
 class View(StrEnum):
+    """What is shown of a document; the values stand in addresses."""
+
     PREVIEW = "preview"  # drawn
     TEXT = "text"  # what was read out of it, in passages
     DIFF = "diff"  # against another version
-    VERSIONS = "versions"
-    EDIT = "edit"
+    VERSIONS = "versions"  # the list of all
+    EDIT = "edit"  # its text in a field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,6 @@ class Document:
     """One version of a document in one view. state: rows.TextStatus; reason: why it could not be read, in words.
 
     partly: it is longer than what can be searched.
-
     Only the field of the view is filled: preview, stretch, compared (with `base`), draft. at: "START-END" or "".
     """
 
@@ -116,6 +117,16 @@ class Document:
         """Whether there is a preview."""
         framed = self.kind in (Kind.HTML, Kind.PDF)
         return previews.is_framed(self.mime, self.size_bytes) if framed else self.kind is not Kind.OTHER
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether its text is set with all characters of one width."""
+        return self.kind in (Kind.CODE, Kind.TABLE, Kind.HTML)
+
+    @property
+    def title(self) -> str:
+        """The view's name, "" for one without a tab."""
+        return next((tab.label for tab in self.tabs if tab.shown), "")
 
     @property
     def before(self) -> int | None:
@@ -202,7 +213,7 @@ def failure(trouble: str) -> str:
 
 def at_of(text: str) -> tuple[int, int] | None:
     """Return the characters an address names as "120-450"; None for anything else."""
-    found = AT.fullmatch(text)
+    found = _AT.fullmatch(text)
     return (int(found[1]), int(found[2])) if found and int(found[1]) < int(found[2]) else None
 
 
@@ -211,7 +222,7 @@ def conflict(owner_id: int, artifact_id: str, text: str, newer: int) -> Draft:
     stored = rows.find(Scope(owner=owner_id, session=None), artifact_id, newer)
     try:
         compared = diff.compare(previews.whole_text(stored) or "", text)
-    except diff.TooLong:
+    except (diff.TooLong, blobs.BlobMissing):
         compared = None
     return Draft(text=text, base=newer, newer=newer, compared=compared)
 

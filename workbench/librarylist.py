@@ -66,8 +66,6 @@ class Row:
     pages: int
     passages: int
     collection: str
-    thread_id: str
-    thread_title: str
     changed: datetime
     changed_words: str
 
@@ -135,7 +133,7 @@ def load(owner_id: int, filters: Filters, found: Sequence[int] = ()) -> List:
     """Return a page of the library. found: keys of artifacts whose text holds filters.q, as a search gave them."""
     wanted = Wanted(
         states=STATES.get(filters.state, ()),
-        type=filters.type if filters.type in library.TYPES else "",
+        type=filters.type,
         collection=filters.collection,
         words=filters.q,
         found=found,
@@ -174,8 +172,6 @@ def row(line: Line, *, in_collection: bool = False) -> Row:
         pages=line.pages,
         passages=line.passages,
         collection="" if in_collection else line.collection,
-        thread_id=line.thread_id,
-        thread_title=line.thread_title or _("New conversation"),
         changed=line.changed_at,
         changed_words=_when(line.changed_at),
     )
@@ -198,6 +194,8 @@ def _facts(line: Line) -> str:
     parts.append(size)
     if line.version > 1:
         parts.append(_("version {n}").format(n=line.version))
+    if line.of_conversation:
+        parts.append(_("from a conversation"))
     return _(", ").join(parts)
 
 

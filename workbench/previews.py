@@ -6,11 +6,13 @@ Everything is drawn from the stored bytes, at most SHOWN_BYTES of them, and pass
 import csv
 import io
 import re
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
 from agents.protocols.agui import blocks
-from artifacts import blobs
+from agents.protocols.agui.footnotes import Footnotes
+from artifacts import blobs, diff
 from artifacts.decoding import encoding_of
 from artifacts.rows import Stored, TextStatus
 from artifacts.textfile import NotTextFile, TextReader
@@ -18,6 +20,9 @@ from artifacts.textfile import NotTextFile, TextReader
 SHOWN_BYTES = 512 * 1024  # of a text, in a preview; the text view shows the rest
 EDIT_BYTES = 256 * 1024  # longer texts are not edited in the page
 FRAME_BYTES = 32 * 1024 * 1024  # of a file in a frame; it passes through memory
+DRAWN_S = 2.0  # a text of a thousand blocks takes 0.1 s; one made to take long is cut where the time is over
+SAMPLE_CHARS = 2048  # of a table, to find what parts its cells: a made-up one takes the square of it
+BYTES_PER_CHAR = 4  # at most
 ROWS = 500  # of a table
 CELLS = 60  # of a row
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -88,7 +93,7 @@ def preview(stored: Stored) -> Preview:
         return Preview(kind=kind)
     text, cut = _decoded(stored, SHOWN_BYTES)
     if kind is Kind.MARKDOWN:
-        return Preview(kind=kind, html=blocks.render(text), cut=cut)
+        return _markdown(text, cut)
     if kind is Kind.TABLE:
         return _table(text, cut)
     return Preview(kind=kind, html=_code(text, _CODE.get(stored.ref.mime, "")), cut=cut)
@@ -97,9 +102,11 @@ def preview(stored: Stored) -> Preview:
 def whole_text(stored: Stored) -> str | None:
     """Return all text of a version: of a text file its own, else what was extracted; None if there is none (yet).
 
-    Raises BlobMissing.
+    Raises BlobMissing; diff.TooLong, before it is read, for more than anything is done with.
     """
     if is_text(stored.ref.mime):
+        if stored.ref.size_bytes > diff.TEXT_CHARS * BYTES_PER_CHAR:
+            raise diff.TooLong
         return _decoded(stored, stored.ref.size_bytes)[0]
     if stored.text_status != TextStatus.READY or not stored.text_blob:
         return None
@@ -108,6 +115,8 @@ def whole_text(stored: Stored) -> str | None:
             reader = TextReader(file)
         except NotTextFile as e:
             raise blobs.BlobMissing(stored.text_blob) from e
+        if reader.index.total_chars > diff.TEXT_CHARS:
+            raise diff.TooLong
         return reader.exactly(0, reader.index.total_chars)
 
 
@@ -120,9 +129,21 @@ def _decoded(stored: Stored, most: int) -> tuple[str, bool]:
     return text, len(data) > most
 
 
+def _markdown(text: str, cut: bool) -> Preview:
+    drawn: list[str] = []
+    notes = Footnotes(text)
+    until = time.monotonic() + DRAWN_S
+    for block in blocks.split(text):
+        if time.monotonic() > until:
+            cut = True
+            break
+        drawn.append(blocks.render_block(block, notes))
+    return Preview(kind=Kind.MARKDOWN, html="".join(drawn), cut=cut)
+
+
 def _table(text: str, cut: bool) -> Preview:
     try:
-        dialect: type[csv.Dialect] | str = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
+        dialect: type[csv.Dialect] | str = csv.Sniffer().sniff(text[:SAMPLE_CHARS], delimiters=",;\t|")
     except csv.Error:
         dialect = "excel"
     rows: list[tuple[str, ...]] = []

@@ -371,10 +371,9 @@ def starters() -> tuple[Starter, ...]:
             file=True,
         ),
         Starter(
-            title=_("Keep what matters as a note"),
-            hint=_("From a file, as a new one to download"),
-            text=_("Save the main points of the attached file as a note."),
-            file=True,
+            title=_("Write a report"),
+            hint=_("From your documents, with its sources"),
+            text=_("Write a report about "),
         ),
         Starter(
             title=_("Write a note"),

@@ -9,7 +9,7 @@ from agents import hints, jobs
 from agents.jobs import Claim
 from agents.stores.db import in_thread
 from artifacts import blobs, indexing
-from artifacts.extract import Trouble
+from artifacts.extract.outcome import Trouble
 from artifacts.reading import NOT_READ, UNAVAILABLE, Extraction, ExtractionFailed
 from artifacts.rows import Stored
 
@@ -42,15 +42,17 @@ async def run(job: Claim) -> None:
     await hints.documents_changed(job.owner_id, [stored.ref.artifact_id])
 
 
-async def _read(job: Claim, owner_id: int, stored: Stored) -> bool:
-    """Return whether what was read was kept: somebody else may have been faster."""
+async def _read(job: Claim, owner_id: int, stored: Stored) -> None:
+    """Read and keep. Raises ExtractionFailed, BlobMissing, OSError, _Taken."""
     with await in_thread(indexing.source)(stored) as source, tempfile.TemporaryFile() as out:
         trouble = await _Reading(source, out, stored).run(job, owner_id)
         keeping = asyncio.ensure_future(in_thread(indexing.keep)(owner_id, stored.pk, out, str(trouble or "")))
-        while True:  # 50,000 passages take longer than a lease
-            await in_thread(jobs.renew)(job)
-            if (await asyncio.wait((keeping,), timeout=RENEW_S))[0]:
-                return await keeping
+        try:
+            while not (await asyncio.wait((keeping,), timeout=RENEW_S))[0]:
+                await in_thread(jobs.renew)(job)  # 50,000 passages take longer than a lease
+        finally:
+            await asyncio.wait((keeping,))  # it holds the file
+        await keeping
 
 
 class _Taken(Exception):

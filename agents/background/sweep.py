@@ -31,8 +31,7 @@ from agents.runtime.session import RunEnd, RunStatus
 from agents.runtime.tokens import estimate_record
 from agents.stores import db, pool, runs, sessions, writer
 from agents.wiring import redis_url
-from artifacts import indexing, library
-from artifacts.store import sweep_orphans
+from artifacts import indexing, library, rows
 
 logger = logging.getLogger(__name__)
 
@@ -176,5 +175,5 @@ def _trim() -> None:
         logger.info("deleted conversation %s purged", session.pk)
     jobs.trim(KEEP_DONE_JOBS)
     library.purge()
-    sweep_orphans()
+    rows.sweep()
     embed.owe_missing()

@@ -18,7 +18,7 @@ from django.db import transaction
 from agents import hints, wiring
 from agents.jobs import Claim
 from agents.models.session import Session
-from agents.providers import offline
+from agents.providers.offline import model as offline
 from agents.runtime.context.assemble import request_sha256, sha256
 from agents.runtime.context.citing import plain
 from agents.runtime.errors import Rejected, RunError

@@ -1,7 +1,6 @@
 """Which function does which kind of job."""
 
 import asyncio
-import inspect
 
 from agents import jobs
 from agents.background import embed, read, title
@@ -15,13 +14,10 @@ def do(job: jobs.Claim) -> None:
     """Do one job in this thread; whatever it raises means that it was not done. Safe to do twice."""
     match job.kind:
         case jobs.TITLE:
-            result = title.run(job)
+            asyncio.run(title.run(job))
         case jobs.READ:
-            result = read.run(job)
+            asyncio.run(read.run(job))
         case jobs.EMBED:
             embed.run(job)
-            return
         case _:
             raise UnknownJob(job.kind)
-    if inspect.iscoroutine(result):
-        asyncio.run(result)

@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
             name='SearchEntry',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('kind', models.CharField(choices=[('event', 'Event'), ('memory', 'Memory'), ('passage', 'Passage')], max_length=8)),
                 ('ref', models.BigIntegerField()),
                 ('offset', models.IntegerField(default=0)),
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
             name='Embedding',
             fields=[
                 ('entry', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, serialize=False, to='agents.searchentry')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('kind', models.CharField(choices=[('event', 'Event'), ('memory', 'Memory'), ('passage', 'Passage')], max_length=8)),
                 ('group_id', models.BigIntegerField()),
                 ('model', models.IntegerField()),

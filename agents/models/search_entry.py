@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import connection, models
@@ -21,19 +22,21 @@ BATCH = 500
 
 
 class Kind(models.TextChoices):
-    EVENT = "event"
-    MEMORY = "memory"
-    PASSAGE = "passage"
+    EVENT = "event"  # of a conversation
+    MEMORY = "memory"  # what outlives one
+    PASSAGE = "passage"  # of a document
 
 
 class SearchEntry(Owned):
-    """One searchable text; the text itself stays where it is. Written by `add` alone.
+    """One searchable text; the text itself stays where it is. Written by `add`, deleted by `drop`.
 
     ref: primary key of the row that holds the text, in the table `kind` names (a Passage for passages). offset: the
     byte in that text where this entry begins. group_id: what neighbours share, an Artifact's or a Session's key;
     position: order in the group.
     """
 
+    # no index of its own: search_place begins with it
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
     ref = models.BigIntegerField()
     offset = models.IntegerField(default=0)
@@ -63,6 +66,8 @@ class Embedding(Owned):
     it with its entry; owner, kind and group are the entry's, so that the nearest are found without it.
     """
 
+    # no index of its own: embedding_scope begins with it
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     entry = models.OneToOneField(SearchEntry, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
     group_id = models.BigIntegerField()
@@ -125,6 +130,6 @@ def add(owner_id: int, kind: Kind, group_id: int, texts: Sequence[Text]) -> None
             )
 
 
-def drop(owner_id: int, kind: Kind, group_id: int) -> None:
-    """Make a group's texts of this kind unfindable, in the caller's transaction."""
-    SearchEntry.objects.of(owner_id).filter(kind=kind, group_id=group_id).delete()
+def drop(owner_id: int, kind: Kind, group_ids: Sequence[int]) -> None:
+    """Make the texts of these groups unfindable, those of one kind, in the caller's transaction."""
+    SearchEntry.objects.of(owner_id).filter(kind=kind, group_id__in=group_ids).delete()

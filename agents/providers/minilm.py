@@ -64,11 +64,6 @@ class MiniLM:
         return found
 
 
-def is_installed() -> bool:
-    """Return whether the weights are there."""
-    return _folder() is not None
-
-
 def reads(text: str) -> bool:
     """Return whether the model can say anything of the text."""
     letters = len(_LETTER.findall(text))

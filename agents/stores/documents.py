@@ -24,7 +24,6 @@ from agents.runtime.knowledge import (
     Citation,
     Document,
     DocumentMissing,
-    DocumentState,
     DocumentUnread,
     Found,
     Hit,
@@ -33,19 +32,12 @@ from agents.runtime.knowledge import (
 )
 from artifacts.models import Passage, Version
 from artifacts.reading import unreadable
-from artifacts.rows import TextStatus
+from artifacts.rows import STATES, Scope, TextStatus, alive
 
 MOST_DOCUMENTS: Final = 20_000
 MOST_NAMED: Final = 5  # in a complaint
 MOST_UNREAD: Final = 20
 CLOSE: Final = 0.75  # likeness of a name that is meant though misspelt
-STATES: Final = {
-    TextStatus.NONE: DocumentState.WAITING,
-    TextStatus.WAITING: DocumentState.WAITING,
-    TextStatus.READING: DocumentState.READING,
-    TextStatus.READY: DocumentState.READY,
-    TextStatus.FAILED: DocumentState.FAILED,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +68,7 @@ class Entry:
 
 def versions(shelf: Shelf) -> QuerySet[Version]:
     """Return all versions of the shelf's documents."""
-    rows = Version.objects.of(shelf.owner_id).select_related("artifact").exclude(origin=Version.Origin.GUARD)
-    rows = rows.filter(artifact__owner=shelf.owner_id, artifact__deleted_at=None, artifact__session__deleted_at=None)
+    rows = alive(Scope(owner=shelf.owner_id, session=None)).exclude(origin=Version.Origin.GUARD)
     return rows if shelf.ids is None else rows.filter(artifact__public_id__in=shelf.ids)
 
 

@@ -9,7 +9,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import orjson
@@ -103,13 +102,9 @@ def _size(stored: Stored) -> int:
     elif isinstance(record, AssistantMessage):
         text = len(record.text) + len(record.reasoning) + sum(len(call.arguments) for call in record.tool_calls)
     elif isinstance(record, ToolReturned):
-        text = len(record.content) + len(orjson.dumps(record.data, default=_plain))
+        text = len(record.content) + len(orjson.dumps(record.data, default=str))
     elif isinstance(record, RunFailed):
         text = len(record.message)
     else:
         text = 0
     return EVENT_BYTES + 2 * text
-
-
-def _plain(value: Any) -> str:
-    return str(value)

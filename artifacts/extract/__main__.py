@@ -7,8 +7,8 @@ import sys
 import time
 import warnings
 
-from artifacts.extract import PARSER_ERRORS, STATUS_TROUBLE, Tell, TimeUp, Trouble, Unreadable
 from artifacts.extract.confine import confine
+from artifacts.extract.outcome import PARSER_ERRORS, STATUS_TROUBLE, Tell, TimeUp, Trouble, Unreadable
 from artifacts.extract.readers import extract, load
 from artifacts.textfile import TextWriter
 

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from artifacts.extract import TimeUp
+from artifacts.extract.outcome import TimeUp
 
 OUTPUT_BYTES = 512 * 1024 * 1024
 

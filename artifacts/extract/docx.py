@@ -5,9 +5,10 @@ from typing import IO
 
 from lxml import etree
 
-from artifacts.extract import Tell, Trouble, Unreadable, clean, one_line
+from artifacts.extract.characters import clean, one_line
 from artifacts.extract.docx_styles import Numbering, Style, Styles
 from artifacts.extract.office import Package, child, children, local, value
+from artifacts.extract.outcome import Tell, Trouble, Unreadable
 from artifacts.extract.tables import write_table
 from artifacts.textfile import TextWriter
 

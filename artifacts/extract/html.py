@@ -7,7 +7,8 @@ from typing import IO
 from lxml import etree
 
 from artifacts.decoding import encoding_of
-from artifacts.extract import Tell, without_controls
+from artifacts.extract.characters import without_controls
+from artifacts.extract.outcome import Tell
 from artifacts.extract.tables import write_table
 from artifacts.textfile import TextWriter
 

@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
-from artifacts.extract import PARSER_ERRORS, Trouble, Unreadable
+from artifacts.extract.outcome import PARSER_ERRORS, Trouble, Unreadable
 
 MOST_ENTRIES = 10_000
 MOST_BYTES = 1024**3  # of all entries, unpacked

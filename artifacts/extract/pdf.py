@@ -8,7 +8,8 @@ from typing import IO, Any
 from pypdf import PdfReader, overwrite_configuration
 from pypdf.errors import DependencyError, DeprecationError, LimitReachedError, PyPdfError
 
-from artifacts.extract import PARSER_ERRORS, Tell, TimeUp, Trouble, Unreadable, clean, one_line
+from artifacts.extract.characters import clean, one_line
+from artifacts.extract.outcome import PARSER_ERRORS, Tell, TimeUp, Trouble, Unreadable
 from artifacts.extract.pdf_lines import mended
 from artifacts.textfile import TextWriter
 

@@ -5,7 +5,8 @@ import re
 from typing import IO
 
 from artifacts.decoding import encoding_of
-from artifacts.extract import Tell, without_controls
+from artifacts.extract.characters import without_controls
+from artifacts.extract.outcome import Tell
 from artifacts.textfile import TextWriter
 
 LINE_CHARS = 64 * 1024  # what is read at a time; longer lines come in pieces

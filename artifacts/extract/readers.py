@@ -3,7 +3,7 @@
 import importlib
 from typing import IO, Any
 
-from artifacts.extract import Tell, Trouble, Unreadable
+from artifacts.extract.outcome import Tell, Trouble, Unreadable
 from artifacts.textfile import TextWriter
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import IO
 
-from artifacts.extract import Tell, without_controls
+from artifacts.extract.characters import without_controls
+from artifacts.extract.outcome import Tell
 from artifacts.extract.plain import decoded
 from artifacts.textfile import TextWriter
 

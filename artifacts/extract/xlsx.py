@@ -5,8 +5,9 @@ from typing import IO
 
 from lxml import etree
 
-from artifacts.extract import Tell, Trouble, Unreadable, one_line
+from artifacts.extract.characters import one_line
 from artifacts.extract.office import STREAM, ZIP_ERRORS, Package, child, children, local, unescaped, unreadable, value
+from artifacts.extract.outcome import Tell, Trouble, Unreadable
 from artifacts.extract.tables import header_of
 from artifacts.extract.xlsx_values import Formats
 from artifacts.textfile import TextWriter

@@ -23,8 +23,8 @@ export function sources(article) {
     const citations = of(prose);
     for (const chip of prose.querySelectorAll(`${CHIP}[data-cited]`)) {
       const cited = citations.get(chip.dataset.cited);
-      const known = used.get(cited.documentId) ?? [];
-      if (!known.some((one) => one.id === cited.id)) used.set(cited.documentId, [...known, cited]);
+      const cites = used.get(cited.documentId) ?? [];
+      if (!cites.some((one) => one.id === cited.id)) used.set(cited.documentId, [...cites, cited]);
     }
   }
   const list = slot(article, "used");
@@ -44,7 +44,7 @@ export function place({ page = 0, heading = [], sheet = "", rows = [0, 0], lines
 }
 
 // Where a citation leads: the document's page, or with the panel beside the conversation.
-export function address({ documentId, version, start, end }) {
+function address({ documentId, version, start, end }) {
   return `/library/${documentId}/?v=${version}&view=text&at=${start}-${end}`;
 }
 
@@ -90,7 +90,7 @@ function describe(chip, card) {
   chip.setAttribute("aria-describedby", card.id);
 }
 
-export function kind(name) {
+function kind(name) {
   const ending = /\.([^.]+)$/.exec(name)?.[1].toLowerCase() ?? "";
   if (["csv", "tsv", "xlsx"].includes(ending)) return "sheet";
   if (["html", "htm"].includes(ending)) return "web";
@@ -126,8 +126,8 @@ document.addEventListener("keydown", (e) => {
   e.preventDefault();
   e.stopImmediatePropagation();
 }, true);
-document.addEventListener("pointerover", (e) => { if (!e.target.closest?.(".cite")) open(); });
-document.addEventListener("focusout", () => open());
-function open() {
+document.addEventListener("pointerover", (e) => { if (!e.target.closest?.(".cite")) unshut(); });
+document.addEventListener("focusout", unshut);
+function unshut() {
   for (const box of document.querySelectorAll(".cite[data-shut]")) delete box.dataset.shut;
 }

@@ -22,8 +22,9 @@ export function watchDocument(root, go = null) {
     const act = e.target.closest("[data-act]")?.dataset.act;
     if (act === "change-before") walk(root, -1);
     else if (act === "change-after") walk(root, 1);
-    if (e.target.closest("[data-discard]")) localStorage.removeItem(draftKey(root.querySelector("[data-document]").dataset));
+    if (e.target.closest("[data-discard]")) forgetDraft(root.querySelector("[data-document]").dataset);
     const link = e.target.closest("a[href]");
+    if (link?.matches(".note-mark")) return void footnote(e, link);
     if (!go || !link || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey || e.button || !inside(link)) return;
     e.preventDefault();
     go(link.href);
@@ -46,7 +47,15 @@ export function watchDocument(root, go = null) {
   });
 }
 
-// A saved text needs no draft any more. saved: the data-document of what the server showed after saving.
+// From a mark to its footnote and back, without an entry in the history: going back leaves the document.
+function footnote(e, link) {
+  const end = document.getElementById(link.hash.slice(1));
+  e.preventDefault();
+  end?.scrollIntoView({ block: "center" });
+  end?.focus({ preventScroll: true });
+}
+
+// A text that was saved or given up needs no draft any more. dataset: of the [data-document] that is shown.
 export function forgetDraft(dataset) {
   localStorage.removeItem(draftKey(dataset));
 }

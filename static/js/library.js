@@ -146,7 +146,7 @@ function keys(e) {
 
 async function remove(ids) {
   const next = row(ids.at(-1))?.nextElementSibling ?? row(ids[0])?.previousElementSibling;
-  const html = await post(byId("bulk").querySelector("[data-act=delete-ticked]").dataset.address, ids);
+  const html = await post(byId("bulk").querySelector("[data-act=delete-ticked]").dataset.address, ids, {}, "deleteFailed");
   if (html === null) return;
   byId("toasts").innerHTML = html; // our own template, escaped by the server
   window.htmx.process(byId("toasts"));
@@ -156,12 +156,12 @@ async function remove(ids) {
   listing.refresh(0);
 }
 
-// Returns what the server answered, null if it did not do it.
-async function post(address, ids, more = {}) {
+// Returns what the server answered, null if it did not do it; failed: the words for that.
+async function post(address, ids, more = {}, failed = "nameFailed") {
   const body = new URLSearchParams([...ids.map((id) => ["id", id]), ...Object.entries(more)]);
   const response = await fetch(address, { method: "POST", body, headers: { "X-CSRFToken": csrf, "HX-Request": "true" } }).catch(() => null);
   if (!response?.ok || response.redirected) {
-    byId("shout").textContent = say("deleteFailed");
+    byId("shout").textContent = say(failed);
     return null;
   }
   listing.refresh(0);

@@ -1,6 +1,7 @@
 // The library's list: other filters and pages without leaving (uploads go on), rows that change while one looks.
 import { say } from "words";
 
+const LOOK_MS = 20_000; // between two looks at documents that are being read: what the server says may get lost
 const PARTS = ["documents", "collections", "library-lead"];
 
 export class Listing {
@@ -16,6 +17,7 @@ export class Listing {
     this.#rows = rows;
     this.#on = on;
     addEventListener("popstate", () => this.show(location.href, { keep: true }));
+    setInterval(() => this.changed(unread()), LOOK_MS);
   }
 
   // Shows the library under another address: filters, a collection, a page.
@@ -97,6 +99,8 @@ export class Listing {
 }
 
 export const row = (id) => document.querySelector(`#documents tr[data-document="${CSS.escape(id)}"]`);
+
+const unread = () => [...document.querySelectorAll("#documents tr:is([data-state=waiting], [data-state=reading])")].map((tr) => tr.dataset.document);
 
 const inUse = () => Boolean(document.querySelector("#documents details[open], #collections details[open], dialog[open]"));
 

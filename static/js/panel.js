@@ -67,14 +67,13 @@ export class Panel {
   }
 
   #pressed(e) {
-    if (e.target.closest("[data-act=close-panel]")) return this.close();
+    if (e.target.closest("[data-act=close-panel]")) this.close();
     const link = e.target.closest("a[data-opens], a.artifact-card, .msg-files a.chip");
-    if (!link || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey || e.button) return undefined;
+    if (!link || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey || e.button) return;
     const file = /^\/files\/([0-9a-f-]{36})\/(\d+)\/$/.exec(link.pathname);
-    if (!file && !link.pathname.startsWith("/library/")) return undefined;
+    if (!file && !link.pathname.startsWith("/library/")) return;
     e.preventDefault();
     this.open(file ? `/library/${file[1]}/?v=${file[2]}` : link.pathname + link.search, link);
-    return undefined;
   }
 
   // Back and forward, and an address that was opened with a panel.
@@ -107,7 +106,10 @@ export class Panel {
     if (asked !== this.#asked) return null;
     this.#node.removeAttribute("aria-busy");
     if (response?.redirected) { location.reload(); return null; }
-    if (html === null && data) return void slot(this.#node, "kept")?.replaceChildren(say("panelFailed")) ?? null;
+    if (html === null && data) {
+      slot(this.#node, "kept")?.replaceChildren(say("panelFailed"));
+      return null;
+    }
     if (html === null) this.#missing(response?.status === 404, opener);
     else this.#put(html, response.ok && data);
     return this.#node.querySelector("[data-document]")?.dataset ?? {};
@@ -149,6 +151,7 @@ export class Panel {
     this.#alone();
     const opener = this.#opener?.isConnected ? this.#opener : document.getElementById("composer-text");
     opener.focus({ preventScroll: this.#opener?.isConnected ?? false });
+    opener.closest(".cite")?.setAttribute("data-shut", ""); // focus came by itself: no card over what is read now
     this.#opener = null;
   }
 

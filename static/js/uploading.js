@@ -9,7 +9,7 @@ export class Uploading {
   #entries = []; // { key, file, name, state, percent, reason, request, node }
   #stored = 0;
 
-  // how: { url, csrf, collection(), maxBytes, atOnce, on: { stored(reply), said(words) } }
+  // how: { url, csrf, collection(), maxBytes, atOnce, on: { stored(), said(words) } }
   constructor(section, how) {
     this.#section = section;
     this.#how = how;
@@ -82,7 +82,7 @@ export class Uploading {
       this.#stored += 1;
       this.#remove(entry);
     }
-    this.#how.on.stored(reply);
+    this.#how.on.stored();
   }
 
   #fail(entry, reason) {

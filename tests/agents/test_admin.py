@@ -79,7 +79,9 @@ def rows(owner: Any, n: int) -> None:
     passage = Passage.all_owners.create(owner=owner, version=version, number=0, start=0, end=9, text=SECRET)
     add(owner.pk, Kind.PASSAGE, artifact.pk, [Text(ref=passage.pk, position=0, text=SECRET, created=AT)])
     entry = SearchEntry.all_owners.get(owner=owner, ref=passage.pk)
-    Embedding.all_owners.create(owner=owner, entry=entry, kind=Kind.PASSAGE, group_id=artifact.pk, model=1, vector=[1.0])
+    Embedding.all_owners.create(
+        owner=owner, entry=entry, kind=Kind.PASSAGE, group_id=artifact.pk, model=1, vector=[1.0]
+    )
     ApiToken.all_owners.create(owner=owner, name="n", digest=f"digest{n}", prefix="wb_1")
     SignInLink.all_owners.create(owner=owner, digest=f"link{n}", expires_at=AT + timedelta(minutes=15))
 

@@ -16,7 +16,8 @@ from agents.runtime.invocation import Limits
 from agents.runtime.session import CancelToken
 from agents.runtime.tools import Tool, ToolContext, ToolResult
 from agents.tools import artifacts
-from artifacts.extract import Trouble
+from artifacts.extract.outcome import Trouble
+from artifacts.models import Version
 from artifacts.reading import unreadable
 from artifacts.store import DjangoArtifactStore, in_thread
 from tests.artifacts.pdfs import encrypted, pdf
@@ -119,7 +120,7 @@ async def test_a_long_file_is_read_on_by_what_each_result_says(context: ToolCont
     cursor, seen = "", ""
     for _ in range(100):
         result = await read(context, name=ref.uri, cursor=cursor)
-        assert len(result.content.encode()) <= (Limits().tool_result_bytes)  # never cut at entry
+        assert len(result.content.encode()) <= Limits().tool_result_bytes  # never cut at entry
         head, rest = result.content.split("\n", 1)
         body, tail = rest.rsplit("\n", 1)
         assert head.startswith("artifact://long.txt@1, lines ") and f"{len(whole)} characters in all" in head
@@ -171,8 +172,6 @@ async def test_too_much_content_is_refused(context: ToolContext) -> None:
 
 
 async def test_a_save_remembers_run_and_call(context: ToolContext, store: DjangoArtifactStore) -> None:
-    from artifacts.models import Version
-
     await save(replace(context, run_id="r7", call_id="c9"), "a.txt", "x")
     version = await in_thread(lambda: Version.objects.of_everyone().get())()
     assert (version.origin, version.run_id, version.tool_call_id) == ("tool", "r7", "c9")

@@ -258,7 +258,7 @@ def test_a_document_deleted_meanwhile_is_passed_over(alice: Any, by_endpoint: En
     Passage.objects.of(alice.pk).filter(number=0).delete()
     do_all()
     assert embed.progress() == (1, 2)
-    drop(alice.pk, Kind.PASSAGE, mine.pk)
+    drop(alice.pk, Kind.PASSAGE, [mine.pk])
     assert embed.progress() == (0, 0)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents.presets import assistant
-from agents.providers.offline import OfflineModel
+from agents.providers.offline.model import OfflineModel
 from agents.providers.offline.words import CHINESE, ENGLISH
 from agents.runtime.events import AssistantMessage, Emitted, UserMessage
 from agents.runtime.invocation import Limits

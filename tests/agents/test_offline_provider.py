@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from agents.presets import assistant
-from agents.providers.offline import INFO, OfflineModel
 from agents.providers.offline.deciding import MOST_READS, decide
+from agents.providers.offline.model import INFO, OfflineModel
 from agents.providers.offline.request import situation
 from agents.providers.offline.words import CHINESE, ENGLISH, Words
 from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef, ArtifactUnreadable, TextPage
-from agents.runtime.context.assemble import CONTINUE, FINISH
+from agents.runtime.context.assemble import CONTEXT_LEAD, CONTINUE, FINISH
 from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
     AssistantMessage,
@@ -428,8 +428,6 @@ def test_files_are_seen_as_parts_and_as_notes() -> None:
 
 
 def test_what_the_person_has_open_is_not_the_question() -> None:
-    from agents.runtime.context.assemble import CONTEXT_LEAD
-
     opened = TextPart(text=f"{CONTEXT_LEAD}\n<context>save a note: x</context>\n\n")
     at = situation(ModelRequest(messages=(Message(role=Role.USER, parts=(opened, TextPart(text="hello"))),)))
     assert at.question == "hello"

@@ -110,7 +110,7 @@ def test_what_is_dropped_is_not_found_and_its_vectors_go_with_it(alice: Any) -> 
     put(alice, "other words", group=2, first=2)
     for entry in SearchEntry.objects.of(alice.pk):
         embed(entry, [1.0, 0.0])
-    drop(alice.pk, Kind.PASSAGE, 1)
+    drop(alice.pk, Kind.PASSAGE, [1])
     assert found(alice, "words") == [2]
     assert Embedding.objects.of(alice.pk).count() == 1
 

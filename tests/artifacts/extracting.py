@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agents.runtime.artifacts import ArtifactInvalid
 from agents.runtime.errors import ToolFailure
 from artifacts import sniff
-from artifacts.extract import Tell, Trouble
+from artifacts.extract.outcome import Tell, Trouble
 from artifacts.passages import NewPassage, split
 from artifacts.reading import Extraction
 from artifacts.textfile import TextReader

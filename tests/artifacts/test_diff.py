@@ -1,6 +1,5 @@
 """Two versions of a text, compared by words."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,3 +86,25 @@ def test_a_rewritten_book_is_compared() -> None:
 def test_texts_beyond_the_limit_are_refused() -> None:
     with pytest.raises(diff.TooLong):
         compare("", "x" * (diff.TEXT_CHARS + 1))
+
+
+def test_a_line_that_occurs_once_keeps_its_place_among_common_ones() -> None:
+    old = "{\n" * 300 + "one\n" + "}\n" * 300
+    new = "{\n" * 200 + "one\n" + "}\n" * 400
+    found = compare(old, new)
+    assert (side(found, Sign.IN), side(found, Sign.OUT)) == (old, new)
+    assert {part.number for part in found.parts if any(p.text == "one\n" for p in part.pieces)} <= {0}
+
+
+def test_what_would_take_too_long_is_shown_as_removed_and_added() -> None:
+    old, new = ("".join(f"{(n * step) % 97}\n" for n in range(9_000)) for step in (5, 7))
+    assert 9_000**2 > diff.PAIRS
+    found = compare(old, new)
+    assert (side(found, Sign.IN), side(found, Sign.OUT)) == (old, new)
+    assert found.changes == 1
+
+
+def test_every_second_line_changed_is_marked_word_by_word_however_long_the_text() -> None:
+    lines = range(20_000)
+    found = compare("".join(f"{n}\nold {n}\n" for n in lines), "".join(f"{n}\nnew {n}\n" for n in lines))
+    assert (found.changes, found.added, found.removed) == (20_000, 20_000, 20_000)

@@ -48,17 +48,17 @@ def test_the_list_says_of_each_document_what_a_person_wants_to_know(anna: User, 
     shelf = library.make_collection(anna.pk, "Survey")
     newest, oldest = library.listing(anna.pk, Wanted()).documents
     library.move(anna.pk, [oldest.artifact_id], shelf.id)
-    assert (newest.name, newest.thread_id, newest.collection) == ("notes.txt", "t1", "")
+    assert (newest.name, newest.of_conversation, newest.collection) == ("notes.txt", True, "")
     (line,) = library.lines(anna.pk, [oldest.artifact_id, "nonsense", str(uuid.uuid4())])
     assert (line.name, line.version, line.mime, line.state) == (
         "reports/报告.pdf", 1, "application/pdf", DocumentState.READY
     )  # fmt: skip
-    assert (line.page, line.pages, line.passages, line.thread_id) == (2, 2, 2, "")
+    assert (line.page, line.pages, line.passages) == (2, 2, 2)
     assert (line.collection, line.collection_id) == ("Survey", shelf.id)
     assert library.collections(anna.pk) == (library.Shelf(id=shelf.id, name="Survey", documents=1),)
 
 
-def test_the_list_is_narrowed_by_state_type_collection_home_and_words(anna: User, session: Session) -> None:
+def test_the_list_is_narrowed_by_state_type_collection_and_words(anna: User, session: Session) -> None:
     bring(anna, "ready.md", b"# words")
     bring(anna, "broken.pdf", b"%PDF-1.4\nnothing")
     do_jobs()
@@ -70,8 +70,6 @@ def test_the_list_is_narrowed_by_state_type_collection_home_and_words(anna: User
     assert names(anna, states=[DocumentState.WAITING, DocumentState.READING]) == ["photo.png", "user guide.csv"]
     assert names(anna, type="table") == ["user guide.csv"] and names(anna, type="text") == ["ready.md"]
     assert names(anna, type="image") == ["photo.png"] and names(anna, type="pdf") == ["broken.pdf"]
-    assert names(anna, home="library") == ["user guide.csv", "broken.pdf", "ready.md"]
-    assert names(anna, home="t1") == ["photo.png"]
     assert names(anna, words="USER gui") == ["user guide.csv"]  # "user:" is ours, and no part of a name
     ready = Artifact.objects.of(anna.pk).get(name="user:ready.md")
     assert names(anna, words="guide", found=[ready.pk]) == ["user guide.csv", "ready.md"]
@@ -338,7 +336,7 @@ def test_a_stranger_sees_neither_documents_nor_collections(anna: User, boris: Us
     library.move(anna.pk, [document], shelf.id)
     pk = Artifact.objects.of(anna.pk).get().pk
     assert library.lines(boris.pk, [document]) == ()
-    for wanted in (Wanted(), Wanted(collection=shelf.id), Wanted(words="x", found=[pk]), Wanted(home="t1")):
+    for wanted in (Wanted(), Wanted(collection=shelf.id), Wanted(words="x", found=[pk])):
         assert library.listing(boris.pk, wanted).documents == ()
     assert library.collections(boris.pk) == ()
     mine = bring(boris, "mine.txt", b"sails")

@@ -19,7 +19,7 @@ from agents.runtime.artifacts import ArtifactRef, ArtifactUnreadable, TextPage
 from artifacts import reading
 from artifacts.models import Version
 from artifacts.store import DjangoArtifactStore, in_thread
-from artifacts.textfile import TextReader
+from artifacts.textfile import TextReader, TextWriter
 from tests.artifacts.pdfs import PICTURE, encrypted, pdf
 from tests.artifacts.test_store import blobs_in
 
@@ -267,8 +267,6 @@ def test_the_extracting_process_dies_with_its_parent() -> None:
 
 
 def test_an_extracted_text_of_many_characters_is_read_at_any_place() -> None:
-    from artifacts.textfile import TextWriter
-
     out = io.BytesIO()
     writer = TextWriter(out)
     text = "".join(f"{n} 中🙂\n" for n in range(60_000))

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import DataError
+from django.utils import timezone
 
 from agents.models.session import Session
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing
 from artifacts import blobs, rows, saving
 from artifacts.models import Artifact, Version
-from artifacts.store import DjangoArtifactStore, in_thread, sweep_orphans
+from artifacts.store import DjangoArtifactStore, in_thread
 
 
 def blobs_in(folder: Path) -> list[Path]:
@@ -158,8 +159,6 @@ async def test_nobody_can_save_into_a_strangers_session(boris: User, session: Se
 
 
 async def test_files_of_a_deleted_conversation_are_not_found(store: DjangoArtifactStore, session: Session) -> None:
-    from django.utils import timezone
-
     ref = await store.save(name="a.txt", data=b"x")
 
     def mark(at: object) -> None:
@@ -238,12 +237,12 @@ def test_the_sweep_deletes_old_blobs_without_a_row_only(session: Session, files:
     long_ago = time.time() - 7200
     for key in (version.blob, version.text_blob, old.key):
         os.utime(files / key, (long_ago, long_ago))
-    deleted = sum(sweep_orphans(shelf=f"{shelf:02x}") for shelf in range(256))
+    deleted = sum(rows.sweep(shelf=f"{shelf:02x}") for shelf in range(256))
     assert deleted == 1
     assert {path.name for path in blobs_in(files)} == {
         key.rsplit("/", 1)[1] for key in (version.blob, version.text_blob, young.key)
     }
-    sweep_orphans()  # any shelf
+    rows.sweep()  # any shelf
 
 
 async def test_a_stream_gives_the_bytes_and_holds_the_last_piece_until_they_are_checked(
@@ -282,7 +281,7 @@ async def test_a_storage_that_is_no_file_system_serves_as_well(store: DjangoArti
     assert await store.load(ref) == data
     assert (await store.read_text(ref, cursor="line:50000", max_chars=100)).text.startswith("Zeile\n")
     assert b"".join([piece async for piece in await store.stream(ref)]) == data
-    assert await in_thread(lambda: sum(sweep_orphans(shelf=f"{n:02x}") for n in range(256)))() == 0
+    assert await in_thread(lambda: sum(rows.sweep(shelf=f"{n:02x}") for n in range(256)))() == 0
     await store.delete("a.txt")
     with pytest.raises(ArtifactMissing):
         await store.load(ref)

@@ -70,7 +70,7 @@ def test_a_text_of_an_earlier_version_is_read() -> None:
     index = b'{"chars":5,"marks":[[0,0,1]],"pages":[],"headings":[[0,"Title"]]}'
     reader = TextReader(io.BytesIO(b"Words" + index + len(index).to_bytes(8, "big") + b"WBTEXT1\n"))
     assert reader.exactly(0, 9) == "Words" and reader.index.headings == [(0, "Title", 1)]
-    assert (reader.heading_at(2), reader.sheet_at(2), reader.row_at(2)) == ("Title", "", 0)
+    assert (reader.heading_at(2), reader.sheet_at(2), reader.index.tables) == ("Title", "", [])
 
 
 def test_what_was_written_but_not_counted_is_cut_off() -> None:
@@ -93,4 +93,5 @@ def test_headings_and_rows_beyond_the_bounds_stand_under_none() -> None:
     reader = TextReader(out)
     last = reader.index.total_chars - 1
     assert len(reader.index.headings) == MOST_HEADINGS and len(reader.index.tables) == MOST_TABLES
-    assert (reader.heading_at(last), reader.row_at(last), reader.heading_at(3), reader.row_at(3)) == ("", 0, "H1", 2)
+    assert (reader.heading_at(last), reader.heading_at(3)) == ("", "H1")
+    assert [row for _, _, row, _ in reader.index.tables] == [*range(1, MOST_TABLES), 0]

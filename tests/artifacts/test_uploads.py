@@ -15,7 +15,7 @@ from django.utils import translation
 
 from agents.runtime.errors import ToolFailure
 from artifacts import names
-from artifacts.extract import Trouble
+from artifacts.extract.outcome import Trouble
 from artifacts.reading import unreadable
 from artifacts.textfile import TextReader
 from tests.artifacts import office

@@ -215,3 +215,27 @@ def test_on_a_phone_the_panel_is_a_sheet(desk: Open, model: ModelServer) -> None
     checked(page, "the sheet")
     page.page.get_by_role("button", name="Close panel").click()
     expect(chip(page)).to_be_focused()
+    expect(page.answer.locator(".cite-card").first).to_be_hidden()
+
+
+def test_footnotes_of_a_report_lead_there_and_back_inside_the_panel(desk: Open, model: ModelServer) -> None:
+    filler = "\n\n".join(f"Point {n} is as it was before. {'Nothing was noted. ' * 20}" for n in range(30))
+    content = f"# Plan\n\nIt lost gas.[^1]\n\n{filler}\n\n## Sources\n\n[^1]: survey.md, line 3\n"
+    model.script(
+        Reply(steps=(call(json.dumps({"name": "plan.md", "content": content}), id="c1", name="save_artifact"),
+                     *finish("tool_calls"))),
+        Reply(steps=(*text("It is saved."), *finish())),
+    )  # fmt: skip
+    page = desk(viewport={"width": 1440, "height": 900}).new()
+    page.ask("Save a plan")
+    page.settles()
+    checked(page, "a report with footnotes")
+    there = page.page.url
+    page.page.locator("#panel #marked-1").click()
+    expect(page.page.locator("#panel #note-1")).to_be_focused()
+    assert in_sight(page.page, "#note-1")
+    assert not in_sight(page.page, "#marked-1")
+    page.page.locator("#panel #note-1").click()
+    expect(page.page.locator("#panel #marked-1")).to_be_focused()
+    assert in_sight(page.page, "#marked-1")
+    assert page.page.url == there

@@ -44,9 +44,7 @@ def checked(page: Desk, where: str) -> None:
     page.examined = True
     found = Axe().run(page.page).response["violations"]
     # links to skip by stand before all regions
-    bad = [
-        v for v in found if v["impact"] != "minor" and v["id"] != "region"
-    ]
+    bad = [v for v in found if v["impact"] != "minor" and v["id"] != "region"]
     assert [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad] == [], where
     assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
 

@@ -151,6 +151,14 @@ def test_a_long_hostile_text_takes_time_in_proportion(piece: str) -> None:
     assert seconds(4000) < max(0.05, 3.5 * seconds(2000))
 
 
+def test_a_paragraph_beyond_all_measure_is_plain_text() -> None:
+    long = "![" * blocks.INLINE_CHARS
+    assert blocks.render(f"**before**\n\n{long}\n\n**after**") == (
+        f"<p><strong>before</strong></p>\n<p>{long}</p>\n<p><strong>after</strong></p>\n"
+    )
+    assert blocks.render("<b>" * blocks.INLINE_CHARS).count("&lt;b&gt;") == blocks.INLINE_CHARS
+
+
 def test_citation_becomes_a_chip_that_keeps_to_the_word_before() -> None:
     html = blocks.render("It lost 43 kg. [1](#c-k3f2ab)[2](#c-m2x7qp) And 冷库。[1](#c-k3f2ab)\n")
     assert 'It lost 43 kg.\u2060<a href="#c-k3f2ab" class="cite-chip"' in html
@@ -162,3 +170,18 @@ def test_citation_becomes_a_chip_that_keeps_to_the_word_before() -> None:
 def test_other_links_are_no_citations() -> None:
     html = blocks.render("[1](#c-k3f2abc) [1](#top) [1](https://a.example/#c-k3f2ab)\n")
     assert "cite-chip" not in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1](&#35;c-k3f2ab)",
+        "[1](\\#c-k3f2ab)",
+        "[1](<#c-k3f2ab>)",
+        '[1](#c-k3f2ab "x")',
+        "[1][r]\n[r]: #c-k3f2ab",
+        "[r]: #c-k3f2ab\n[1][r]",
+    ],
+)
+def test_a_link_written_in_another_way_than_the_servers_is_no_citation(text: str) -> None:
+    assert "cite-chip" not in blocks.render(text)

@@ -215,7 +215,7 @@ def test_the_question_may_come_from_stdin(
     capsys: pytest.CaptureFixture[str], alice: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("Hello\n"))
-    assert "Attach a text or PDF file" in ask(capsys, "-", "--user", "alice")[0]
+    assert "Put documents into the library" in ask(capsys, "-", "--user", "alice")[0]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.handlers.asgi import ASGIHandler
@@ -95,7 +96,11 @@ def test_a_large_file_goes_through_the_disk_unchanged(anna: User, files: Path) -
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), ".doc is an old format of Office. Save it as .docx or PDF."),
+        (
+            "old.doc",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100),
+            ".doc is an old format of Office. Save it as .docx or PDF.",
+        ),
         ("empty.txt", b"", "empty.txt is empty."),
         ("a.exe", b"MZ\x00\x00", "Files of this kind (.exe) aren't supported."),
     ],
@@ -166,24 +171,21 @@ def test_a_full_disk_is_said_and_leaves_nothing(anna: User, files: Path) -> None
     assert not Artifact.objects.of(anna.pk).exists()
 
 
-async def test_an_upload_that_is_cut_leaves_nothing(anna: User, files: Path, settings: Any) -> None:
+async def send_half(user: User, path: str, body: bytes) -> None:
+    """Begin an upload, with parts that "b" sets apart, and break the connection before its end."""
     client = AsyncClient()
-    await client.aforce_login(anna)
-    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
-    body = (
-        b'--b\r\nContent-Disposition: form-data; name="thread_id"\r\n\r\n' + THREAD.encode() + b"\r\n--b\r\n"
-        b'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a file'
-    )
+    await client.aforce_login(user)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "method": "POST",
-        "path": "/files/",
+        "path": path,
         "query_string": b"",
         "headers": [
             (b"host", b"localhost"),
-            (b"cookie", cookie),
+            (b"cookie", f"{cookie.key}={cookie.value}".encode()),
             (b"content-type", b"multipart/form-data; boundary=b"),
             (b"content-length", b"5000"),
         ],
@@ -193,6 +195,14 @@ async def test_an_upload_that_is_cut_leaves_nothing(anna: User, files: Path, set
     await communicator.send_input({"type": "http.request", "body": body, "more_body": True})
     await communicator.send_input({"type": "http.disconnect"})
     await communicator.wait(10)
+
+
+async def test_an_upload_that_is_cut_leaves_nothing(anna: User, files: Path) -> None:
+    body = (
+        b'--b\r\nContent-Disposition: form-data; name="thread_id"\r\n\r\n' + THREAD.encode() + b"\r\n--b\r\n"
+        b'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a file'
+    )
+    await send_half(anna, "/files/", body)
     assert blobs_in(files) == []
     assert not await in_thread(lambda: Artifact.objects.of(anna.pk).exists())()
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.handlers.asgi import ASGIHandler
-from django.test import AsyncClient, Client
+from django.db import connection
+from django.test import Client
 
 from agents import jobs
 from agents.models.job import Job
@@ -19,7 +18,7 @@ from artifacts.library import Wanted
 from artifacts.models import Artifact, Version
 from artifacts.store import in_thread
 from tests.artifacts.pdfs import pdf
-from tests.workbench.test_files import anna, blobs_in, boris, files, signed_in, token_of
+from tests.workbench.test_files import anna, blobs_in, boris, files, send_half, signed_in, token_of
 from workbench.views import files as door
 
 __all__ = ["anna", "boris", "files"]  # fixtures
@@ -232,38 +231,15 @@ def test_more_at_once_than_allowed_are_asked_to_come_again(
 
 
 def in_own_connection(client: Client) -> Any:
-    from django.db import connection
-
     try:
         return send(client, "a.txt", b"words")
     finally:
         connection.close()
 
 
-async def test_a_cut_upload_leaves_nothing_and_may_be_sent_again(anna: User, files: Path, settings: Any) -> None:
-    client = AsyncClient()
-    await client.aforce_login(anna)
-    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
+async def test_a_cut_upload_leaves_nothing_and_may_be_sent_again(anna: User, files: Path) -> None:
     body = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a fi'
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "path": "/library/upload/",
-        "query_string": b"",
-        "headers": [
-            (b"host", b"localhost"),
-            (b"cookie", cookie),
-            (b"content-type", b"multipart/form-data; boundary=b"),
-            (b"content-length", b"5000"),
-        ],
-        "scheme": "http",
-    }
-    communicator = ApplicationCommunicator(ASGIHandler(), scope)
-    await communicator.send_input({"type": "http.request", "body": body, "more_body": True})
-    await communicator.send_input({"type": "http.disconnect"})
-    await communicator.wait(10)
+    await send_half(anna, "/library/upload/", body)
     assert blobs_in(files) == []
 
     def again() -> Any:

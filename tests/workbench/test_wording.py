@@ -5,6 +5,7 @@ import re
 import pytest
 from django.utils.translation import override
 
+from agents.providers.offline.asking import report_topic
 from agents.providers.offline.intent import Intent, intent_of, note_asked
 from agents.runtime.errors import ToolFailure
 from workbench import wording
@@ -105,9 +106,9 @@ def test_run_of_no_time_is_told_without_a_number() -> None:
 @pytest.mark.parametrize("lang", ["en", "zh-hans"])
 def test_starters_are_things_that_also_the_offline_model_understands(lang: str) -> None:
     with override(lang):
-        summary, find, keep, write = (starter.text for starter in wording.starters())
+        summary, find, report, write = (starter.text for starter in wording.starters())
     assert intent_of(summary) is Intent.SUMMARY
     assert intent_of(f"{find}lighthouse 灯塔") is Intent.QUESTION
-    kept, written = note_asked(keep), note_asked(f"{write}Buy paint. 买油漆。")
-    assert kept is not None and kept.content is None
+    assert report_topic(f"{report}lighthouse 灯塔") == "lighthouse 灯塔"
+    written = note_asked(f"{write}Buy paint. 买油漆。")
     assert written is not None and written.content == "Buy paint. 买油漆。"

@@ -20,7 +20,7 @@ from tests.artifacts.finding import found, upload
 from tests.artifacts.pdfs import pdf
 from tests.conftest import make_user
 from workbench import storages
-from workbench.celery import app
+from workbench.celery import CLOCK_S, app
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -52,6 +52,29 @@ def worker(anna: User, settings: Any, tmp_path: Path) -> Iterator[None]:
     finally:
         process.send_signal(signal.SIGQUIT)
         process.wait(20)
+
+
+@pytest.mark.slow
+def test_a_worker_whose_clock_dies_ends_to_be_started_again(anna: User, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "celery", "--app=workbench.celery", "--quiet", "worker", "--beat"),
+            *("--loglevel=ERROR", "--pool=solo", "--without-gossip", "--without-mingle"),
+        ],
+        env={**os.environ, "WORKER_READY_FILE": str(ready), "CELERY_BROKER_URL": "memory://"},
+        cwd=ROOT,
+    )
+    try:
+        until(lambda: ready.exists(), process)
+        (clock,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2 * CLOCK_S)
+        os.kill(int(clock), signal.SIGKILL)
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def until(done: Any, process: "subprocess.Popen[bytes] | None" = None) -> None:

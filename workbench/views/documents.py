@@ -83,9 +83,7 @@ def edit(request: PageRequest, artifact_id: UUID) -> HttpResponse:
     try:
         ref = library.edit(owner_id(request), str(artifact_id), text, base=base)
     except ArtifactConflict as e:
-        draft = documents.conflict(owner_id(request), str(artifact_id), text, e.latest)
-        found = _load(request, artifact_id, Asked(view=View.EDIT), draft=draft)
-        return _shown(request, found, status=409)
+        return _shown(request, _in_conflict(request, artifact_id, text, e.latest), status=409)
     except (ArtifactMissing, ArtifactInvalid) as e:
         raise Http404 from e
     return _saved(request, ref)
@@ -103,6 +101,14 @@ def bring_back(request: PageRequest, artifact_id: UUID, version: int) -> HttpRes
     except ArtifactConflict:  # another was saved this very moment: it is shown
         ref = _found(request, artifact_id, None).ref
     return _saved(request, ref)
+
+
+def _in_conflict(request: HttpRequest, artifact_id: UUID, text: str, latest: int) -> Document:
+    try:
+        draft = documents.conflict(owner_id(request), str(artifact_id), text, latest)
+    except ArtifactMissing as e:  # deleted this very moment
+        raise Http404 from e
+    return _load(request, artifact_id, Asked(view=View.EDIT), draft=draft)
 
 
 def _saved(request: PageRequest, ref: ArtifactRef) -> HttpResponse:

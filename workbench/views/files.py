@@ -29,11 +29,10 @@ from artifacts.rows import Scope
 from artifacts.saving import Saved
 from artifacts.store import DjangoArtifactStore
 from workbench import access
+from workbench.previews import IMAGES
 
 THREAD_ID_CHARS = 128
 FORM_BYTES = 64 * 1024  # what a request may have around the file itself
-# What a browser may show in place. Never HTML, SVG or PDF: they can run programs or look like a page of ours
-INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 # Types a browser would run if it were ever shown; they travel as bytes
 ACTIVE = frozenset({"text/html", "image/svg+xml", "text/xml", "text/javascript"})
 
@@ -246,7 +245,8 @@ async def download(request: HttpRequest, artifact_id: UUID, version: int) -> Htt
     except ArtifactMissing as e:
         raise Http404(str(e)) from e
     await sync_to_async(close_old_connections)()
-    inline = bool(request.GET.get("inline")) and ref.mime in INLINE
+    # never HTML, SVG or PDF: they can run programs or look like a page of ours
+    inline = bool(request.GET.get("inline")) and ref.mime in IMAGES
     response = StreamingHttpResponse(pieces, content_type=sniff.UNKNOWN if ref.mime in ACTIVE else ref.mime)
     response["Content-Length"] = str(ref.size_bytes)
     # "user:" and folders are ours; a person saves the last part

@@ -2,7 +2,8 @@
 
 A text is cut into blocks (paragraph, list, table, fence, heading) as soon as each is finished; every block is rendered
 on its own. `render` of a whole text is the join of its blocks, so a page that saw them live shows the same after a
-reload. The HTML holds no script, no style, no image and no id; it is cleaned once more by nh3 on the way out.
+reload. The HTML holds no script, no style, no image, and no id but those of footnotes; it is cleaned once more by nh3
+on the way out.
 """
 
 import html
@@ -26,8 +27,11 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Number, String
 from pygments.util import ClassNotFound
 
+from agents.protocols.agui import footnotes
+from agents.protocols.agui.footnotes import Footnotes
 from agents.runtime.surrogates import mended
 
+INLINE_CHARS = 10_000  # of a paragraph or cell; a longer one is plain text, as some texts take the square of it
 HIGHLIGHT_CHARS = 20_000  # a lexer takes about 1 ms per 2,000 characters, on the event loop
 WORD_JOINER = "\u2060"
 HEADING_SHIFT = 2  # the page owns h1, each message an unseen h2
@@ -156,10 +160,10 @@ def render(markdown: str) -> str:
     return "".join(render_block(block) for block in split(markdown))
 
 
-def render_block(source: str) -> str:
-    """Return one block, as BlockSplitter gives it, as sanitised HTML."""
+def render_block(source: str, notes: Footnotes | None = None) -> str:
+    """Return one block, as BlockSplitter gives it, as sanitised HTML. notes: of the document, if it has footnotes."""
     return nh3.clean(
-        _markdown().render(mended(source)),
+        _markdown().render(mended(source), notes.env if notes else {}),
         tags=_TAGS,
         clean_content_tags=set(),
         attributes=_ATTRIBUTES,
@@ -173,15 +177,16 @@ _TAGS = set(
     "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()
 )
 _ATTRIBUTES = {
-    "a": {"href", "title", "target"},
+    "a": {"href", "id", "title", "target"},
     "ol": {"start"},
     "pre": {"tabindex"},
     "div": {"tabindex", "role"},
     "th": {"scope"},
 }
 _CLASSES = {
-    "a": {"cite-chip"},
+    "a": {"cite-chip", "note-mark"},
     "div": {"code", "code-head", "table-scroll"},
+    "p": {"note"},
     "span": {"tok-c", "tok-k", "tok-s", "tok-n"},
     "table": {"table"},
     "td": {"num-cell"},
@@ -192,6 +197,7 @@ _CLASSES = {
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     md = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
+    footnotes.add(md)
     md.inline = _CjkInline(md.inline)
     md.core.ruler.push("page", _fit_to_page)
     return md
@@ -211,11 +217,20 @@ def _fit_to_page(state: StateCore) -> None:
         for at, child in enumerate(token.children or ()):
             if child.type != "link_open":
                 continue
-            if _CITATION.fullmatch(str(child.attrGet("href"))):
+            if _is_citation(token, at):
                 child.attrSet("class", "cite-chip")
+                _keep_to_the_word_before(token.children or [], at)
+            elif child.attrGet("class") == "note-mark":
                 _keep_to_the_word_before(token.children or [], at)
             else:
                 child.attrSet("target", "_blank")
+
+
+def _is_citation(inline: Token, at: int) -> bool:
+    """Return whether a link stands there as the server writes citations, and not in one of Markdown's other ways."""
+    link, label = (inline.children or [])[at : at + 2]
+    href = str(link.attrGet("href"))
+    return bool(_CITATION.fullmatch(href)) and f"[{label.content}]({href})" in inline.content
 
 
 def _keep_to_the_word_before(children: list[Token], at: int) -> None:
@@ -297,6 +312,9 @@ class _CjkInline(ParserInline):
         self.ruler2 = plain.ruler2
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        if len(src) > INLINE_CHARS:
+            tokens.append(Token("text", "", 0, content=src))
+            return tokens
         state = _CjkState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):

@@ -61,6 +61,7 @@ _REPORT = re.compile(
     r"(?:\s+(?:on|about|of|for|regarding|covering)\s+(?P<topic>[^.?!]+))?"
     r"|(?:写|做|出|生成|整理|准备|起草|撰写|给我)(?:成|出)?(?:一[份个篇])?(?:关于|有关"
     r"|针对)?(?P<topic2>[^，。？！]*?)的?(?:报告|简报)(?:书)?"
+    r"(?:(?:[：:]|[，,]?(?:内容|主题)?是?(?:关于|有关))\s*(?P<topic4>[^，。？！]+))?"
     r"|(?:把|将|就|根据|围绕)(?P<topic3>[^，。？！]+?)(?:写成|整理成|做成|写|做)(?:一[份个篇])?(?:报告|简报)",
     re.IGNORECASE,
 )
@@ -90,6 +91,7 @@ _FOLLOWS = re.compile(
 
 
 def comparison(text: str) -> Comparison | None:
+    """Return what is to be held against what, or None."""
     for pattern in _COMPARISONS:
         if found := pattern.search(text.strip()):
             part = found.groupdict()
@@ -113,11 +115,12 @@ def report_topic(text: str) -> str | None:
     found = _REPORT.search(text)
     if found is None:
         return None
-    topic = found["topic"] or found["topic2"] or found["topic3"] or ""
+    topic = found["topic"] or found["topic2"] or found["topic3"] or found["topic4"] or ""
     return _bare(_TOPIC_END.sub("", topic))
 
 
 def replacement(text: str) -> Replacement | None:
+    """Return the exact change to a file that is asked for, or None."""
     for pattern in _REPLACEMENTS:
         if found := pattern.search(text):
             return Replacement(name=found["name"] or "", old=found["old"], new=found["new"])

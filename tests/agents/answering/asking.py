@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.presets import assistant
-from agents.providers.offline import OfflineModel
+from agents.providers.offline.model import OfflineModel
 from agents.runtime.events import AssistantMessage, UserMessage
 from agents.runtime.knowledge import Cited, Knowledge
 from agents.runtime.model import TextPart
