@@ -63,7 +63,8 @@ def test_the_table_in_the_docs_names_every_setting_with_its_default() -> None:
     ("PUBLIC_URL", "desk.example"), ("MODELS", "{"), ("MODELS", '{"name": "a"}'), ("MODELS", '[{"window": 1}]'),
     ("MODELS", '[{"name": "a", "windw": 1}]'), ("MODELS", '[{"name": "a", "window": "8k", "api_key": "secret-word"}]'),
     ("STORAGE_URL", "ftp://u:secret-word@h/x"), ("STORAGE_URL", "s3://key:secret-word@h/b/c"), ("PURGE_AFTER_S", "0"),
-    ("STORAGE_URL", "/srv/files"), ("UPLOADS_PER_OWNER", "0"), ("MODELS", '[{"name": "a", "window": true}]'), ("MODELS", '[{"name": 7}]'),
+    ("STORAGE_URL", "/srv/files"), ("UPLOADS_PER_OWNER", "0"), ("MODELS", '[{"name": "a", "window": true}]'),
+    ("MODELS", '[{"name": 7}]'),
 ])  # fmt: skip
 def test_a_wrong_value_stops_the_start_with_its_name_and_keeps_secrets(name: str, wrong: str) -> None:
     done = load(**{name: wrong})
