@@ -106,7 +106,8 @@ class Passage(Owned):
     version do not overlap and follow each other by `number`, from 0.
     """
 
-    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="passages")
+    # no index of its own: passage_number begins with it
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="passages", db_index=False)
     number = models.IntegerField()
     start = models.IntegerField()
     end = models.IntegerField()
@@ -115,7 +116,6 @@ class Passage(Owned):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "number"], name="passage_number")]
-        indexes = [models.Index(fields=["version", "start"], name="passage_start")]
 
     def __str__(self) -> str:
         return f"{self.version_id}:{self.number}"

@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
                 ('terms', django.contrib.postgres.search.SearchVectorField()),
             ],
             options={
-                'indexes': [models.Index(fields=['owner', 'kind', 'group_id', 'position'], name='search_place'), models.Index(fields=['kind', 'ref'], name='search_ref'), django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['terms'], name='search_terms')],
+                'indexes': [models.Index(fields=['owner', 'kind', 'group_id', 'position'], name='search_place'), django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['terms'], name='search_terms')],
             },
             managers=[
                 ('all_owners', django.db.models.manager.Manager()),

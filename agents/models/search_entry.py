@@ -51,7 +51,6 @@ class SearchEntry(Owned):
         indexes = [
             # neighbours of a hit; how many there are; a group's entries
             models.Index(fields=["owner", "kind", "group_id", "position"], name="search_place"),
-            models.Index(fields=["kind", "ref"], name="search_ref"),
             GinIndex(fields=["terms"], name="search_terms", fastupdate=False),
         ]
 

@@ -113,15 +113,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='passage',
             name='version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='artifacts.version'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='artifacts.version'),
         ),
         migrations.AddConstraint(
             model_name='collection',
             constraint=models.UniqueConstraint(fields=('owner', 'name'), name='collection_name'),
-        ),
-        migrations.AddIndex(
-            model_name='passage',
-            index=models.Index(fields=['version', 'start'], name='passage_start'),
         ),
         migrations.AddConstraint(
             model_name='passage',
