@@ -18,7 +18,7 @@ from agents.models.job import Job
 from agents.models.session import Session
 from agents.runtime.artifacts import ArtifactUnreadable
 from agents.runtime.errors import ToolFailure
-from artifacts import indexing, library, rows, saving
+from artifacts import indexing, library, reading, rows, saving
 from artifacts.models import Passage, Version
 from artifacts.reading import NOT_READ, UNAVAILABLE, Extraction, ExtractionFailed
 from artifacts.rows import Scope, Source, TextStatus
@@ -243,14 +243,16 @@ def test_a_strangers_version_is_neither_read_nor_tried_again(anna: User, boris: 
     assert rows.find(Scope(owner=anna.pk, session=None), saved.ref.artifact_id, None).text_status == "waiting"
 
 
-async def test_open_pages_hear_that_a_document_is_read_and_how_far(anna: User) -> None:
+async def test_open_pages_hear_that_a_document_is_read_and_how_far(anna: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "TELL_S", 0.01)
+    monkeypatch.setattr(reading, "TELL_EVERY_S", 0.01)
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.group_add(hints.group(anna.pk), channel)
     saved = await in_thread(upload)(anna, "long.pdf", pdf(*["Paint the harbour wall. " * 200] * 150))
     claim = await in_thread(lambda: jobs.claim(Job.objects.get(kind=jobs.READ).pk))()
     assert claim
-    reading = asyncio.ensure_future(read.run(claim))
+    going_on = asyncio.ensure_future(read.run(claim))
     pages: set[tuple[int, int]] = set()
     async with asyncio.timeout(60):
         while True:
@@ -260,6 +262,6 @@ async def test_open_pages_hear_that_a_document_is_read_and_how_far(anna: User) -
             pages.add((row.pages_read, row.pages))
             if row.text_status == TextStatus.READY:
                 break
-    await reading
+    await going_on
     await layer.flush()
     assert (150, 150) in pages and any(0 < page < 150 and of == 150 for page, of in pages)

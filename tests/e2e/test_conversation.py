@@ -143,7 +143,7 @@ def test_stop_keeps_the_partial_text_and_continue_goes_on(
     page.page.keyboard.press("Escape")
     page.settles("stopped")
     expect(page.answer.locator(".prose")).to_have_text("One two three fo")
-    expect(page.answer.locator(".msg-end")).to_contain_text("Stopped by you after")
+    expect(page.answer.locator(".msg-end")).to_contain_text("Stopped by you")
     expect(page.page.locator("#send")).to_be_visible()
     page.page.reload()
     expect(page.answer.locator(".prose")).to_have_text("One two three fo")

@@ -177,6 +177,8 @@ def test_a_text_comes_out_the_same_however_it_was_cut(pieces: list[str], places:
 
 
 @given(st.lists(PIECES, max_size=20))
+@example(["`", "[[c:aaaaaa]]", "`", "[[c:aaaaaa]]"])
+@example(["]", "[[c:none]]", "(#c-aaaaaa)"])
 def test_what_was_settled_once_stays(pieces: list[str]) -> None:
     message = settled(AssistantMessage(id="m", response_id="m", text="".join(pieces)), citable())
     again = settled(message, citable())

@@ -22,6 +22,7 @@ _UNFINISHED = r" ?\[(?:\[(?:c(?::(?:[A-Za-z0-9_-]{1,8}\]?)?)?)?)?|\](?:\([ \t\n]
 _HELD = re.compile(rf"(?:{_UNFINISHED})\Z")
 _HELD_OR_BLANK = re.compile(rf"(?:{_UNFINISHED}| )\Z")
 _PLAIN = re.compile(r"[^][`~\n]*[^][`~\n ]")  # most pieces: nothing to look at, nothing to hold back
+_APART = ("`", "~", "]")
 _LINK = re.compile(r"\[(\d+)\]\(#c-([a-z0-9]+)\)")
 
 
@@ -142,7 +143,8 @@ class Citing:
         elif citation is None and inside:
             self._put(found[0])
         else:
-            self._put("" if self._tidy else blank)
+            # what the marker held apart stays apart: it would be another fence or span, or a link
+            self._put(" " if self._last in _APART else "" if self._tidy else blank)
             if citation_id == NOT_FOUND_ID:
                 self.not_found = True
             else:
