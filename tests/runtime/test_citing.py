@@ -102,10 +102,10 @@ def test_a_link_that_the_model_writes_itself_is_no_citation(said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "shown", "dropped"),
     [
-        ("`[[c:aaaaaa]]` x", "`` x", 1),
+        ("`[[c:aaaaaa]]` x", "` ` x", 1),
         ("```\nx = 1 [[c:aaaaaa]]\n```\nSo. [[c:aaaaaa]]", "```\nx = 1\n```\nSo. [1](#c-aaaaaa)", 1),
         # behind a closing fence it would open the fence again
-        ("```py\nx\n```[[c:aaaaaa]]\nSo [[c:aaaaaa]]", "```py\nx\n```\nSo [1](#c-aaaaaa)", 1),
+        ("```py\nx\n```[[c:aaaaaa]]\nSo [[c:aaaaaa]]", "```py\nx\n``` \nSo [1](#c-aaaaaa)", 1),
         ("- ~~~\n  a[[c:zzzzzz]]\n  ~~~\n- b [[c:aaaaaa]]", "- ~~~\n  a[[c:zzzzzz]]\n  ~~~\n- b [1](#c-aaaaaa)", 0),
         ("``a ` b [[c:zzzzzz]]`` [[c:aaaaaa]]", "``a ` b [[c:zzzzzz]]`` [1](#c-aaaaaa)", 0),
         ("```a b``` c [[c:aaaaaa]]", "```a b``` c [1](#c-aaaaaa)", 0),
