@@ -12,7 +12,7 @@ from agents.runtime.knowledge import place_from_json
 from artifacts import blobs, diff, indexing, rows
 from artifacts.models import Passage, Version
 from artifacts.rows import Scope, Stored, TextStatus
-from workbench import places, previews, wording
+from workbench import failurewords, places, previews
 from workbench.previews import Kind, Preview
 
 WINDOW = 40  # passages of about a thousand characters, in one stretch of the text view
@@ -207,7 +207,7 @@ def stretch(owner_id: int, stored: Stored, asked: Asked) -> Stretch:
 
 def failure(trouble: str) -> str:
     """Return why no text could be read from a file, in words. trouble: Version.text_error."""
-    table = wording.tool_failures()
+    table = failurewords.tool_failures()
     return table.get(f"file_{trouble}", table["file_not_read"])
 
 

@@ -22,7 +22,7 @@ from agents.runtime.events import (
 )
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.stores.lines import Branching
-from workbench import documentwords, wording
+from workbench import documentwords, failurewords, wording
 
 ENDED_WITH_RUN = frozenset({ToolFailure.LOST, ToolFailure.RUN_ENDED})  # nobody went on without it
 BRIEF_MS = 50  # a shorter time is not worth a number
@@ -174,7 +174,7 @@ class Answer:
 
     @property
     def failure(self) -> tuple[str, str]:
-        return wording.failure(self.code)
+        return failurewords.failure(self.code)
 
     @property
     def scope(self) -> str:
@@ -290,7 +290,7 @@ class _Builder:
         step.result = record.content
         step.note = wording.tool_note(record.name, record.summary, record.data)
         if step.state == "failed":
-            reason = wording.tool_failure(record.failure, record.summary or record.content)
+            reason = failurewords.tool_failure(record.failure, record.summary or record.content)
             step.note = reason if record.failure in ENDED_WITH_RUN else words["wentOn"].format(reason=reason)
         elif step.state == "cancelled":
             step.note = words["cancelled"]

@@ -15,10 +15,11 @@ from agents.live.registry import Live, Started
 from agents.runtime.events import UserMessage
 from agents.runtime.invocation import Limits, Services
 from agents.runtime.llm import LLMAgent
+from agents.runtime.memorystores import MemoryArtifactStore
 from agents.runtime.model import Model, TextPart
 from agents.runtime.runner import Runner
 from agents.runtime.session import OpenRun, RunRequest
-from agents.runtime.testing import MemoryArtifactStore, WaitFor
+from agents.runtime.testing import WaitFor
 from agents.runtime.tools import FunctionTool, ToolContext, ToolResult, ToolSpec
 from agents.stores.sessions import PgSessionStore
 from agents.wiring import Wiring

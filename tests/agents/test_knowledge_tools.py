@@ -12,9 +12,9 @@ from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.invocation import Limits
 from agents.runtime.knowledge import Citation, DocumentState, Place, citation_id, place_words, stretch_words
 from agents.runtime.memoryknowledge import MemoryKnowledge
+from agents.runtime.memorystores import MemoryArtifactStore
 from agents.runtime.schema import problems
 from agents.runtime.session import CancelToken
-from agents.runtime.testing import MemoryArtifactStore
 from agents.runtime.tools import ToolContext, ToolResult
 from agents.tools import artifacts, knowledge
 from agents.tools.footnotes import with_sources

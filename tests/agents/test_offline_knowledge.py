@@ -11,9 +11,10 @@ from agents.runtime.events import AssistantMessage, Emitted, UserMessage
 from agents.runtime.invocation import Limits
 from agents.runtime.knowledge import DocumentState, Found, Reading
 from agents.runtime.memoryknowledge import MemoryKnowledge
+from agents.runtime.memorystores import MemoryArtifactStore, MemorySessionStore
 from agents.runtime.model import TextPart
 from agents.runtime.session import RunRequest
-from agents.runtime.testing import MemoryArtifactStore, MemorySessionStore, collect, memory_runner
+from agents.runtime.testing import collect, memory_runner
 from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
 from tests.agents.test_offline_provider import calls, part_of, quoted, said

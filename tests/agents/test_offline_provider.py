@@ -23,6 +23,7 @@ from agents.runtime.events import (
     ToolReturned,
     UserMessage,
 )
+from agents.runtime.memorystores import MemoryArtifactStore, MemorySessionStore
 from agents.runtime.model import (
     Chunk,
     FilePart,
@@ -39,7 +40,7 @@ from agents.runtime.model import (
 )
 from agents.runtime.runner import Runner
 from agents.runtime.session import CancelReason, CancelToken, RunRequest
-from agents.runtime.testing import MemoryArtifactStore, MemorySessionStore, collect, memory_runner
+from agents.runtime.testing import collect, memory_runner
 from agents.tools import artifacts as artifact_tools
 
 HANDBOOK = """\

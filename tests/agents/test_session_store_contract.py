@@ -11,9 +11,9 @@ from django.contrib.auth import get_user_model
 
 from agents.runtime.errors import Rejected, RunFenced
 from agents.runtime.events import Stored, ToolReturned, UserMessage
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import TextPart, ToolCall
 from agents.runtime.session import Action, OpenRun, SessionStore
-from agents.runtime.testing import MemorySessionStore
 from agents.stores import db, inbox, pool, sessions, writer
 from tests.agents.records import (
     AT,

@@ -21,9 +21,10 @@ from agents.runtime.events import (
 from agents.runtime.invocation import Hooks
 from agents.runtime.knowledge import Citation, Cited, Place, citation_id
 from agents.runtime.memoryknowledge import MemoryKnowledge
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import FinishReason, ModelRequest, Role
 from agents.runtime.session import Action, CancelReason, CancelToken
-from agents.runtime.testing import Do, MemorySessionStore, ScriptedModel, call, collect, memory_runner, text, turn
+from agents.runtime.testing import Do, ScriptedModel, call, collect, memory_runner, text, turn
 from agents.tools import knowledge
 from tests.runtime.samples import of, request
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef
 from agents.runtime.context.guard import cut, guard
 from agents.runtime.events import ToolReturned
-from agents.runtime.testing import MemoryArtifactStore
+from agents.runtime.memorystores import MemoryArtifactStore
 from agents.runtime.tools import Family
 
 LIMIT = 2048

@@ -6,9 +6,10 @@ import pytest
 
 from agents.runtime.events import AssistantMessage, Event, Outcome, RunFailed, RunFinished
 from agents.runtime.invocation import Hooks, Invocation
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import ModelRequest
 from agents.runtime.session import CancelToken
-from agents.runtime.testing import MemorySessionStore, ScriptedModel, memory_runner, text, turn
+from agents.runtime.testing import ScriptedModel, memory_runner, text, turn
 from tests.runtime.samples import request
 
 KINDS = ["run_started", "user_message", "run_failed"]

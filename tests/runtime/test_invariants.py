@@ -11,9 +11,10 @@ from agents.runtime.context.assemble import Frame, View, assemble
 from agents.runtime.errors import LimitExceeded, ModelBusy, StreamCut, ToolFailed
 from agents.runtime.events import RunFinished, Stored
 from agents.runtime.invocation import Limits
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import FinishReason, Message, ModelRequest, Role, ToolCallChunk
 from agents.runtime.session import Action, CancelReason, CancelToken
-from agents.runtime.testing import MemorySessionStore, ScriptedModel, Step, finish, memory_runner, said, text
+from agents.runtime.testing import ScriptedModel, Step, finish, memory_runner, said, text
 from agents.runtime.tools import ToolContext, ToolResult, Traits
 from tests.runtime.samples import end_of, every_call_has_one_result, records, request, tool
 

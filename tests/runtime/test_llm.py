@@ -16,12 +16,11 @@ from agents.runtime.events import (
 )
 from agents.runtime.invocation import Hooks, Invocation
 from agents.runtime.llm import LLMAgent
+from agents.runtime.memorystores import Clock, MemorySessionStore
 from agents.runtime.model import FinishReason, Message, ModelRequest, Role, ToolCall, ToolCallChunk, Usage
 from agents.runtime.session import CancelReason, CancelToken
 from agents.runtime.testing import (
-    Clock,
     Do,
-    MemorySessionStore,
     ScriptedModel,
     WaitFor,
     call,

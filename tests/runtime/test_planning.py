@@ -12,22 +12,12 @@ from agents.runtime.events import (
     ToolStatus,
     UserMessage,
 )
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.runtime.planning import CONTEXT_BYTES, EXTERNAL_RESULT_BYTES, NOT_EXECUTED, cap_context
 from agents.runtime.runner import Runner
 from agents.runtime.session import Action, CancelReason, CancelToken, RunRequest, Upload
-from agents.runtime.testing import (
-    MemorySessionStore,
-    ScriptedModel,
-    Turn,
-    call,
-    collect,
-    finish,
-    memory_runner,
-    said,
-    text,
-    turn,
-)
+from agents.runtime.testing import ScriptedModel, Turn, call, collect, finish, memory_runner, said, text, turn
 from tests.runtime.samples import of, request, texts, tool
 
 ASK = tool("ask_person").spec

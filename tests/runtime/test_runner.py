@@ -22,20 +22,10 @@ from agents.runtime.events import (
     Waiting,
 )
 from agents.runtime.invocation import Hooks, Invocation, Limits
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import FinishReason, RetryChunk, TextPart, ToolCall, Usage
 from agents.runtime.session import CancelReason, CancelToken, RunStatus
-from agents.runtime.testing import (
-    MemorySessionStore,
-    ScriptedModel,
-    WaitFor,
-    call,
-    collect,
-    memory_runner,
-    said,
-    text,
-    turn,
-    usage,
-)
+from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, memory_runner, said, text, turn, usage
 from tests.runtime.samples import end_of, every_call_has_one_result, of, records, request, soon, texts, tool
 
 

@@ -5,18 +5,9 @@ import asyncio
 import pytest
 
 from agents.runtime.artifacts import ArtifactMissing, ArtifactUnreadable
+from agents.runtime.memorystores import MemoryArtifactStore, MemorySessionStore
 from agents.runtime.model import FinishChunk, FinishReason, ModelRequest, TextChunk, ToolCallChunk
-from agents.runtime.testing import (
-    MemoryArtifactStore,
-    MemorySessionStore,
-    ScriptedModel,
-    call,
-    collect,
-    memory_runner,
-    said,
-    text,
-    turn,
-)
+from agents.runtime.testing import ScriptedModel, call, collect, memory_runner, said, text, turn
 from tests.runtime.samples import request
 
 ASKED = ModelRequest(messages=())

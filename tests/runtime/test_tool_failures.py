@@ -8,9 +8,10 @@ import pytest
 
 from agents.runtime.errors import ToolFailed, ToolFailure, ToolTimeout
 from agents.runtime.events import ToolReturned, ToolStatus
+from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import Role
 from agents.runtime.session import CancelReason, CancelToken
-from agents.runtime.testing import MemorySessionStore, ScriptedModel, call, collect, memory_runner, text, turn
+from agents.runtime.testing import ScriptedModel, call, collect, memory_runner, text, turn
 from agents.runtime.tools import Permission, Tool, ToolContext, ToolResult, Traits, Verdict
 from tests.runtime.samples import Q, of, request, tool
 

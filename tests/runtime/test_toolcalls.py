@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.runtime.memorystores import Ids
 from agents.runtime.model import ToolCallChunk
-from agents.runtime.testing import Ids
 from agents.runtime.toolcalls import NAMELESS, CallAssembler
 
 

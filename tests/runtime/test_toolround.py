@@ -17,17 +17,9 @@ from agents.runtime.events import (
     ToolStatus,
 )
 from agents.runtime.invocation import Limits
+from agents.runtime.memorystores import MemoryArtifactStore, MemorySessionStore
 from agents.runtime.session import CancelReason, CancelToken
-from agents.runtime.testing import (
-    MemoryArtifactStore,
-    MemorySessionStore,
-    ScriptedModel,
-    call,
-    collect,
-    memory_runner,
-    text,
-    turn,
-)
+from agents.runtime.testing import ScriptedModel, call, collect, memory_runner, text, turn
 from agents.runtime.tools import (
     Family,
     FunctionTool,

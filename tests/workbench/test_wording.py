@@ -8,7 +8,7 @@ from django.utils.translation import override
 from agents.providers.offline.asking import report_topic
 from agents.providers.offline.intent import Intent, intent_of, note_asked
 from agents.runtime.errors import ToolFailure
-from workbench import wording
+from workbench import failurewords, wording
 from workbench.wording import language, phase_name, run_over, tool_note, tool_sentence
 
 
@@ -52,9 +52,9 @@ def test_what_other_tools_say_stands_as_it_is() -> None:
 
 def test_every_way_a_tool_can_fail_is_worded_in_both_languages() -> None:
     with override("en"):
-        english = wording.tool_failures()
+        english = failurewords.tool_failures()
     with override("zh-hans"):
-        chinese = wording.tool_failures()
+        chinese = failurewords.tool_failures()
     assert english.keys() == chinese.keys() == set(ToolFailure)
     untranslated = [code for code in english if not re.search("[\u4e00-\u9fff]", chinese[code])]
     assert untranslated == []
@@ -63,11 +63,11 @@ def test_every_way_a_tool_can_fail_is_worded_in_both_languages() -> None:
 def test_a_failed_step_is_told_in_the_persons_language_whatever_the_model_was_told() -> None:
     said = "Error: report.pdf has no text: its pages are pictures (a scan)."
     with override("zh-hans"):
-        assert wording.tool_failure("file_scanned", said).startswith("它没有可读文字")
-        assert wording.tool_failure("tool_failed", "Error: Closed.\nmore") == "工具说：Closed."
-        assert wording.tool_failure("code_of_a_newer_version", "Closed.") == "工具说：Closed."
+        assert failurewords.tool_failure("file_scanned", said).startswith("它没有可读文字")
+        assert failurewords.tool_failure("tool_failed", "Error: Closed.\nmore") == "工具说：Closed."
+        assert failurewords.tool_failure("code_of_a_newer_version", "Closed.") == "工具说：Closed."
     with override("en"):
-        assert wording.tool_failure("file_scanned", said).startswith("It has no text: its pages are pictures")
+        assert failurewords.tool_failure("file_scanned", said).startswith("It has no text: its pages are pictures")
 
 
 @pytest.mark.parametrize(
