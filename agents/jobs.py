@@ -13,7 +13,7 @@ from typing import Final
 
 from celery import current_app
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
@@ -163,7 +163,7 @@ def trim(older_than: timedelta) -> int:
     return Job.objects.filter(status=Job.Status.DONE, ended_at__lt=Now() - older_than).delete()[0]
 
 
-def _mine(job: Claim):  # type: ignore[no-untyped-def]  # a QuerySet of Job; django-stubs infers it
+def _mine(job: Claim) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.id, status=Job.Status.RUNNING, attempts=job.attempt)
 
 

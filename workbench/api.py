@@ -21,7 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 from agents import wiring
 from agents.live import registry
 from agents.live.feed import Attachment
-from agents.protocols.agui import control, decode, history
+from agents.protocols.agui import control, decode, history, runinput
 from agents.protocols.agui.capabilities import capabilities as describe
 from agents.runtime.errors import Rejected, RunError
 from agents.stores import sessions
@@ -80,7 +80,7 @@ def door(method: str, verb: Verb) -> Callable[[View], View]:
 async def run(request: HttpRequest, who: Identity, agent: str = "") -> HttpResponseBase:
     """Start a run and stream it to its end; a run that was started by an earlier request is streamed from its start."""
     body = await _body(request)
-    asked = await _decoded(body, functools.partial(decode.run_input, owner_id=who.owner_id, origin=who.origin), agent)
+    asked = await _decoded(body, functools.partial(runinput.run_input, owner_id=who.owner_id, origin=who.origin), agent)
     started = await registry.current().start(asked)
     sink = StreamSink()
     attachment = await registry.current().attach(

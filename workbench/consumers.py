@@ -13,7 +13,7 @@ from django.conf import settings
 
 from agents.live import registry
 from agents.live.feed import Attachment
-from agents.protocols.agui import control, decode, history
+from agents.protocols.agui import control, decode, history, runinput
 from agents.protocols.agui.control import CLOSE_CODES, SUBPROTOCOL, Closing
 from agents.protocols.agui.decode import (
     AttachFrame,
@@ -180,7 +180,7 @@ class Connection:
         if not isinstance(frame, RunFrame):
             return frame, None
         try:
-            return frame, decode.run_input(
+            return frame, runinput.run_input(
                 frame.input, owner_id=self._who.owner_id, agent=self._agent, origin=self._who.origin
             )
         except Rejected as error:

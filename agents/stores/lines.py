@@ -23,7 +23,7 @@ from agents.runtime.errors import Rejected
 from agents.runtime.events import StateChanged
 from agents.runtime.session import RunStatus
 from agents.stores import state
-from agents.stores.sessions import Fork, chain
+from agents.stores.chains import Fork, chain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

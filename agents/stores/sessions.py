@@ -1,6 +1,6 @@
 """Conversations in PostgreSQL: how a run begins, and how its history is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -23,7 +23,7 @@ from agents.runtime.session import (
     RunRequest,
     Session,
 )
-from agents.stores import events, histories, pool, sql, state
+from agents.stores import chains, events, histories, pool, sql, state
 from agents.stores.writer import Writer, current
 
 LEASE_S = 15.0
@@ -31,15 +31,6 @@ _TRIES = 20
 
 # Ledgers of runs going on in this process, so that a steering message can be announced to its run.
 _ledgers: WeakValueDictionary[int, "PgLedger"] = WeakValueDictionary()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fork:
-    """A line of the conversation: number, the fork it left, and up to which position both are the same."""
-
-    number: int
-    parent: int | None
-    shared_position: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,50 +42,6 @@ class History:
     stored: tuple[Stored, ...]
     truncated: bool
     running: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What OPENING answers. id: None = the thread is new."""
-
-    id: int | None
-    agent: str
-    title: str
-    own_state: Mapping[str, Any]
-    shared_state: Mapping[str, Any]
-    head_fork: int
-    last_position: int
-    deleted: bool
-    forks: tuple[Fork, ...]
-    run_key: int | None
-    running: str | None
-    steered: bool  # a steering message waits that an earlier run did not get to
-    last_id: str | None  # of the event at last_position
-    running_count: int  # of the owner, in all processes
-
-    def session(self, owner_id: int, thread_id: str) -> Session:
-        return Session(
-            id="" if self.id is None else str(self.id),
-            owner_id=owner_id,
-            thread_id=thread_id,
-            agent=self.agent,
-            title=self.title,
-            state={**self.own_state, **self.shared_state},
-            fork=self.head_fork,
-            last_position=self.last_position,
-        )
-
-
-def chain(forks: Sequence[Fork], head: int) -> list[tuple[int, int]]:
-    """Return the visible chain as (fork, up to which position it counts), from the head to the trunk."""
-    by_number = {fork.number: fork for fork in forks}
-    up_to = 2**62
-    out = [(head, up_to)]
-    while (fork := by_number.get(head)) is not None and fork.parent is not None:
-        up_to = min(up_to, fork.shared_position)
-        head = fork.parent
-        out.append((head, up_to))
-    return out
 
 
 class PgLedger:
@@ -187,14 +134,14 @@ class PgSessionStore:
         """Create the run and store its first records in one transaction; see SessionStore.open_run."""
         mine: set[str] = set()
         for _ in range(_TRIES):
-            found = await _find(request.owner_id, request.thread_id, request.agent, request.run_id)
+            found = await chains.find(request.owner_id, request.thread_id, request.agent, request.run_id)
             if found.run_key is not None and mine:
                 if opened := await self._recover(request, found, mine):
                     return opened
             _admit(request, found)
             if self._runs_per_owner is not None and found.running_count >= self._runs_per_owner:
                 raise too_many_runs()
-            history = await _known_chain(found)
+            history = await chains.known_chain(found)
             session = found.session(request.owner_id, request.thread_id)
             made = plan(Opening(session=session, history=history))
             mine.add(made.records[0].id)
@@ -213,13 +160,13 @@ class PgSessionStore:
                 return opening.result(*rows[0])
         raise Rejected("run_conflict")
 
-    async def _recover(self, request: RunRequest, found: _Found, mine: set[str]) -> OpenRun | None:
+    async def _recover(self, request: RunRequest, found: chains.Found, mine: set[str]) -> OpenRun | None:
         """Return the run if an earlier try of ours made it and only the answer was lost."""
         assert found.run_key is not None
         records = tuple(events.load(row) for row in await pool.fetch(sql.EVENTS_OF_RUN, (found.run_key,)))
         if not records or records[0].id not in mine:
             return None
-        history = await _chain(found, found.head_fork)
+        history = await chains.visible_chain(found, found.head_fork)
         return OpenRun(
             request=request,
             session=found.session(request.owner_id, request.thread_id),
@@ -235,7 +182,7 @@ class PgSessionStore:
 class _Opening:
     """One try to open a run: what was read and planned, as the parameters of the statement and as its result."""
 
-    def __init__(self, request: RunRequest, found: _Found, history: tuple[Stored, ...], plan: Plan) -> None:
+    def __init__(self, request: RunRequest, found: chains.Found, history: tuple[Stored, ...], plan: Plan) -> None:
         if not plan.records or not isinstance(plan.records[0].record, RunStarted):
             raise ValueError("A plan begins with RunStarted.")
         self.request = request
@@ -312,7 +259,7 @@ class _Opening:
 def _ledger(
     run_key: int,
     request: RunRequest,
-    found: _Found,
+    found: chains.Found,
     chain: tuple[histories.Key, Sequence[Stored]] | None = None,
 ) -> PgLedger:
     message_id = request.message.id if request.message is not None else ""
@@ -323,7 +270,7 @@ def too_many_runs() -> Rejected:
     return Rejected("rate_limited", "Too many runs at once. Wait until one has ended, or stop one.")
 
 
-def _admit(request: RunRequest, found: _Found) -> None:
+def _admit(request: RunRequest, found: chains.Found) -> None:
     if found.run_key is not None:
         raise Rejected("run_id_reused")
     if found.deleted or (found.id is None and (request.parent_run_id or request.action is not Action.SEND)):
@@ -332,63 +279,12 @@ def _admit(request: RunRequest, found: _Found) -> None:
         raise Rejected("run_conflict")
 
 
-async def _find(owner_id: int, thread_id: str, agent: str, run_id: str = "") -> _Found:
-    rows = await pool.fetch(sql.OPENING, (owner_id, thread_id, agent, run_id))
-    return _read_found(rows[0])
-
-
-async def _known_chain(found: _Found) -> tuple[Stored, ...]:
-    """Return the head's chain; of one that this process knows only what is new is read."""
-    if found.id is None:
-        return ()
-    known = histories.current().find((found.id, found.head_fork))
-    if known is None or known.position > found.last_position:
-        return await _chain(found, found.head_fork)
-    if (known.position, known.last_id) == (found.last_position, found.last_id):
-        return known.events
-    more = await _chain(found, found.head_fork, since=known.position)
-    if not more or (more[0].position, more[0].id) != (known.position, known.last_id):
-        return await _chain(found, found.head_fork)
-    return (*known.events, *more[1:])
-
-
-async def _chain(found: _Found, head: int, *, since: int = 0) -> tuple[Stored, ...]:
-    if found.id is None:
-        return ()
-    parts = chain(found.forks, head)
-    forks, up_to = [fork for fork, _ in parts], [last for _, last in parts]
-    return tuple(events.load(row) for row in await pool.fetch(sql.CHAIN, (forks, up_to, found.id, since)))
-
-
-def _read_found(row: Sequence[Any]) -> _Found:
-    values = [
-        orjson.loads(value) if n in (3, 7, 10) and isinstance(value, str) else value for n, value in enumerate(row)
-    ]
-    session_id, agent, title, own, head_fork, last_position, deleted, forks, run_key, running, shared = values[:11]
-    return _Found(
-        id=session_id,
-        agent=agent,
-        title=title,
-        own_state=own or {},
-        shared_state=shared or {},
-        head_fork=head_fork,
-        last_position=last_position,
-        deleted=bool(deleted),
-        forks=tuple(Fork(number=n, parent=p, shared_position=s) for n, p, s in forks or ()),
-        run_key=run_key,
-        running=running,
-        steered=values[11],
-        last_id=values[12],
-        running_count=values[13],
-    )
-
-
 async def history(owner_id: int, thread_id: str, *, limit: int = 500, before: int | None = None) -> History:
     """Return the newest `limit` events of the visible chain, below position `before` if it is given.
 
     limit: at least 1. Two statements. Raises Rejected(thread_not_found), StorageUnavailable.
     """
-    found = await _find(owner_id, thread_id, "")
+    found = await chains.find(owner_id, thread_id, "")
     rows = await pool.fetch(sql.CHAIN_PAGE, _page(found, limit, before))
     return _history(owner_id, thread_id, found, rows, limit)
 
@@ -397,19 +293,19 @@ def read_history(owner_id: int, thread_id: str, *, limit: int = 500, before: int
     """Do the same on Django's connection: for views and Celery, and inside their transaction."""
     with connection.cursor() as cursor:
         cursor.execute(sql.OPENING, (owner_id, thread_id, "", ""))
-        found = _read_found(cursor.fetchone())
+        found = chains.read_found(cursor.fetchone())
         cursor.execute(sql.CHAIN_PAGE, _page(found, limit, before))
         return _history(owner_id, thread_id, found, cursor.fetchall(), limit)
 
 
 async def visible(*, owner_id: int, thread_id: str) -> History:
     """Return the whole visible chain. Raises Rejected(thread_not_found), StorageUnavailable."""
-    found = await _find(owner_id, thread_id, "")
+    found = await chains.find(owner_id, thread_id, "")
     if found.id is None:
         raise Rejected("thread_not_found")
     return History(
         session=found.session(owner_id, thread_id),
-        stored=await _chain(found, found.head_fork),
+        stored=await chains.visible_chain(found, found.head_fork),
         truncated=False,
         running=found.running or "",
     )
@@ -424,16 +320,16 @@ async def warm_up() -> None:
     await pool.fetch(sql.CHAIN, ([0], [0], 0, 0))
 
 
-def _page(found: _Found, limit: int, before: int | None) -> tuple[Any, ...]:
+def _page(found: chains.Found, limit: int, before: int | None) -> tuple[Any, ...]:
     if found.id is None or found.deleted:
         raise Rejected("thread_not_found")
-    parts = chain(found.forks, found.head_fork)
+    parts = chains.chain(found.forks, found.head_fork)
     below = 2**62 if before is None else before - 1
     up_to = [min(last, below) for _, last in parts]
     return [fork for fork, _ in parts], up_to, found.id, limit + 1, limit + 1
 
 
-def _history(owner_id: int, thread_id: str, found: _Found, rows: Sequence[Sequence[Any]], limit: int) -> History:
+def _history(owner_id: int, thread_id: str, found: chains.Found, rows: Sequence[Sequence[Any]], limit: int) -> History:
     stored = [events.load(row) for row in rows[:limit]]
     stored.reverse()
     return History(

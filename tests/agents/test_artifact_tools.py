@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ from agents.models.session import Session
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.invocation import Limits
-from agents.runtime.session import CancelToken
 from agents.runtime.tools import Tool, ToolContext, ToolResult
 from agents.tools import artifacts
 from artifacts.extract.outcome import Trouble
 from artifacts.models import Version
 from artifacts.reading import unreadable
 from artifacts.store import DjangoArtifactStore, in_thread
+from tests.agents.toolcontext import tool_context
 from tests.artifacts.pdfs import encrypted, pdf
 
 
@@ -37,17 +36,7 @@ def store(transactional_db: Any, settings: Any, tmp_path: Path) -> Iterator[Djan
 
 @pytest.fixture
 def context(store: DjangoArtifactStore) -> ToolContext:
-    return ToolContext(
-        owner_id=1,
-        session_id="1",
-        run_id="run-1",
-        invocation_id="i",
-        call_id="call-1",
-        cancel=CancelToken(),
-        artifacts=store,
-        state={},
-        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    return tool_context(store)
 
 
 def tool(name: str) -> Tool:

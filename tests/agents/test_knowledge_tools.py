@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,11 +13,11 @@ from agents.runtime.knowledge import Citation, DocumentState, Place, citation_id
 from agents.runtime.memoryknowledge import MemoryKnowledge
 from agents.runtime.memorystores import MemoryArtifactStore
 from agents.runtime.schema import problems
-from agents.runtime.session import CancelToken
 from agents.runtime.tools import ToolContext, ToolResult
 from agents.tools import artifacts, knowledge
 from agents.tools.footnotes import with_sources
 from agents.tools.knowledge import HOW_TO_CITE
+from tests.agents.toolcontext import tool_context
 
 TOOLS = {tool.spec.name: tool for tool in (*knowledge.tools(), *artifacts.tools())}
 FELL = "Costs fell by 5 %."
@@ -31,18 +30,7 @@ def library() -> MemoryKnowledge:
 
 @pytest.fixture
 def context(library: MemoryKnowledge) -> ToolContext:
-    return ToolContext(
-        owner_id=1,
-        session_id="1",
-        run_id="run-1",
-        invocation_id="i",
-        call_id="call-1",
-        cancel=CancelToken(),
-        artifacts=MemoryArtifactStore(),
-        state={},
-        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-        knowledge=library,
-    )
+    return tool_context(MemoryArtifactStore(), knowledge=library)
 
 
 async def use(tool: str, context: ToolContext, **arguments: Any) -> ToolResult:

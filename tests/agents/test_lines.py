@@ -8,8 +8,9 @@ from agents.models.session import Session
 from agents.runtime.errors import Rejected
 from agents.runtime.session import Action
 from agents.stores import db, lines, sessions
+from agents.stores.chains import Fork
 from agents.stores.lines import Branching, branchings
-from agents.stores.sessions import Fork, PgSessionStore
+from agents.stores.sessions import PgSessionStore
 from tests.agents.records import FINISHED, answer, changed, finished, planner, request, stamp, texts, user
 
 

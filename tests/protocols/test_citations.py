@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from agents.protocols.agui import decode, history, salvage
+from agents.protocols.agui import decode, history, runinput, salvage
 from agents.protocols.agui.encode import RunEncoder
 from agents.runtime.errors import Rejected
 from agents.runtime.events import AssistantMessage, TextDelta, UserMessage
@@ -113,9 +113,9 @@ def asking(**ours: object) -> bytes:
     ],
 )
 def test_sources_are_all_documents_none_or_the_named_ones(given: object, sources: object) -> None:
-    request = decode.run_input(asking(sources=given), owner_id=1)
+    request = runinput.run_input(asking(sources=given), owner_id=1)
     assert (request.sources, request.sources_given) == (sources, True)
-    request = decode.run_input(asking(), owner_id=1)
+    request = runinput.run_input(asking(), owner_id=1)
     assert (request.sources, request.sources_given) == (None, False)
 
 
@@ -124,7 +124,7 @@ def test_sources_are_all_documents_none_or_the_named_ones(given: object, sources
 )
 def test_sources_that_are_no_ids_or_too_many_are_refused(given: object) -> None:
     with pytest.raises(Rejected) as refused:
-        decode.run_input(asking(sources=given), owner_id=1)
+        runinput.run_input(asking(sources=given), owner_id=1)
     assert refused.value.code == "invalid_input"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.protocols.agui import decode
+from agents.protocols.agui import decode, runinput
 from agents.protocols.agui.decode import AttachFrame, CancelFrame, DetachFrame, PingFrame, RunFrame, SteerFrame
 from agents.runtime.errors import Rejected
 from agents.runtime.events import AssistantMessage, ToolStatus, UserMessage, UserMessageKind
@@ -23,7 +23,7 @@ def wire(*messages: Any, **more: Any) -> dict[str, Any]:
 
 
 def read(*messages: Any, **more: Any) -> RunRequest:
-    return decode.run_input(orjson.dumps(wire(*messages, **more)), owner_id=7)
+    return runinput.run_input(orjson.dumps(wire(*messages, **more)), owner_id=7)
 
 
 def refused(*messages: Any, **more: Any) -> str:
@@ -56,7 +56,7 @@ def test_4_1_a_last_message_of_the_assistant_and_an_empty_list_are_refused() -> 
     assert refused({"id": "m1", "role": "assistant", "content": "x"}) == "unsupported_role"
     assert refused({"id": "s1", "role": "system", "content": "x"}) == "unsupported_role"
     with pytest.raises(Rejected, match="no messages"):
-        decode.run_input({"threadId": "th", "runId": "r1", "messages": []}, owner_id=1)
+        runinput.run_input({"threadId": "th", "runId": "r1", "messages": []}, owner_id=1)
 
 
 def test_4_2_all_answers_at_the_end_are_taken_in_order() -> None:
@@ -286,7 +286,7 @@ ALMOST = st.fixed_dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(MEMBERS), JSON | st.lists(ALMOST, max_size=2)))
 def test_garbage_is_read_or_refused_and_nothing_else(value: dict[str, Any]) -> None:
-    for read_it in (lambda: decode.frame(orjson.dumps(value)), lambda: decode.run_input(value, owner_id=1)):
+    for read_it in (lambda: decode.frame(orjson.dumps(value)), lambda: runinput.run_input(value, owner_id=1)):
         try:
             read_it()
         except Rejected as error:

@@ -48,6 +48,16 @@ class Asking(FunctionTool):
         return Permission(verdict=self.verdict, reason="not today")
 
 
+async def hang(running: asyncio.Event, stopped: asyncio.Event) -> ToolResult:
+    """Say that the tool runs, and when it is stopped; it ends no other way."""
+    running.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        stopped.set()
+    raise AssertionError
+
+
 async def test_2_1_serial_calls_run_in_call_order_one_after_the_other() -> None:
     log: list[str] = []
 
@@ -132,12 +142,7 @@ async def test_2_4_a_tool_that_stops_the_run_cancels_its_siblings() -> None:
         if context.call_id == "c2":
             await soon(sibling_running)
             raise LimitExceeded("Out of budget.")
-        sibling_running.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-        raise AssertionError
+        return await hang(sibling_running, stopped)
 
     store = MemorySessionStore()
     runner = memory_runner(
@@ -243,11 +248,7 @@ async def test_a_tool_that_does_not_answer_in_time_is_stopped() -> None:
     stopped = asyncio.Event()
 
     async def slow(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-        raise AssertionError
+        return await hang(asyncio.Event(), stopped)
 
     model = ScriptedModel(turn(call("c1", "slow", {})), turn(text("ok")))
     emitted = await collect(memory_runner(model, tools=(tool("slow", slow, traits=Traits(timeout_s=0.02)),)), request())
@@ -286,12 +287,7 @@ async def test_one_call_is_stopped_and_the_run_goes_on_without_it() -> None:
     async def look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if context.call_id == "c3":
             return ToolResult(content="third")
-        running.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-        raise AssertionError
+        return await hang(running, stopped)
 
     cancel, store = CancelToken(), MemorySessionStore()
     calls = [call(f"c{n}", "look", {}) for n in (1, 2, 3)]
@@ -320,12 +316,7 @@ async def test_cancel_stops_running_tools_at_once_and_every_call_gets_its_result
     async def look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if context.call_id == "c1":
             return ToolResult(content="quick", state={"seen": 1})
-        running.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-        raise AssertionError
+        return await hang(running, stopped)
 
     cancel, store = CancelToken(), MemorySessionStore()
     calls = [call(f"c{n}", "look", {}) for n in (1, 2, 3)]
