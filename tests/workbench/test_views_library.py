@@ -251,6 +251,16 @@ def test_a_cited_passage_is_marked_and_in_sight(client: Client, alice: Any) -> N
     assert "<html" not in earlier
 
 
+def test_a_citation_opens_the_passage_of_its_version_after_a_newer_one_was_saved(client: Client, alice: Any) -> None:
+    ref = saved(alice, "a.md", "# Rent\n\nThe rent is 850 a month.\n")
+    cited = Passage.objects.of(alice.pk).get()
+    assert saved(alice, "a.md", "# Rent\n\nThe rent is 990 a month.\n").version == 2
+    html = page(client, document(ref, v=1, at=f"{cited.start}-{cited.end}"))
+    marked = re.search(r'<mark class="hit"[^>]*>(.*?)</mark>', html, re.DOTALL)
+    assert marked and "The rent is 850 a month." in marked[1]
+    assert "990" not in html
+
+
 def test_all_of_a_text_is_reached_stretch_by_stretch(alice: Any) -> None:
     ref = saved(alice, "a.md", "\n\n".join(f"Paragraph {n}. " + "word " * 150 for n in range(150)))
     stored = rows.find(Scope(owner=alice.pk, session=None), ref.artifact_id, 1)
