@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agents.presets import assistant
+from agents.providers.offline.asking import Comparison, comparison
 from agents.providers.offline.model import OfflineModel
 from agents.providers.offline.words import CHINESE, ENGLISH
 from agents.runtime.events import AssistantMessage, Emitted, UserMessage
@@ -197,6 +198,20 @@ async def test_two_things_are_compared_in_chinese() -> None:
     emitted = await Desk(港口=RULES).say("泊位和安全有什么区别？")
     assert "| 泊位 | 安全 |" in said(emitted)
     assert "九百元" in said(emitted) and "禁止吸烟" in said(emitted)
+
+
+@pytest.mark.parametrize("joint", ["on", "with respect to", "concerning"])
+def test_what_two_things_are_compared_on_is_no_part_of_the_second(joint: str) -> None:
+    asked = comparison(f"Compare the lease with the loan {joint} their price.")
+    assert asked == Comparison(first="lease", second="loan", on="their price")
+
+
+async def test_the_title_of_a_document_is_no_point_of_a_report() -> None:
+    desk = Desk(moorings="Moorings\n\nMoorings cost 900 crowns a year.\n\nAll moorings have water and power.\n")
+    await desk.say("Write a report about moorings")
+    report = await desk.saved("report-moorings.md")
+    points = [line for line in report.splitlines() if line.startswith("- ")]
+    assert points and not any(point.startswith("- Moorings [") for point in points)
 
 
 async def test_a_list_is_given_item_by_item() -> None:

@@ -30,7 +30,7 @@ _COMPARISONS = tuple(
     re.compile(words, re.IGNORECASE)
     for words in (
         r"\bcompare\s+(?P<first>.+?)\s+(?:and|with|to|against|vs\.?|versus)\s+(?P<second>.+?)"
-        r"(?:\s+(?:in terms of|with regard to|regarding|as to|by)\s+(?P<on>.+?))?\s*[.?!]*$",
+        r"(?:\s+(?:in terms of|with (?:regard|respect) to|regarding|concerning|as to|by|on)\s+(?P<on>.+?))?\s*[.?!]*$",
         r"\b(?P<on>\w+ )??(?:difference|differences"
         r"|comparison)\s+(?:in (?P<on2>.+?) )?between\s+(?P<first>.+?)\s+and\s+(?P<second>.+?)\s*[.?!]*$",
         r"\bhow (?:do|does|did|is|are)\s+(?P<first>.+?)\s+(?:differ|different|compare)\s*(?:from|to"

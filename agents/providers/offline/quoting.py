@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from agents.providers.offline.asking import Comparison, without_list
 from agents.providers.offline.judging import Judged, Passage, gist, judge
 from agents.providers.offline.moves import NONE
+from agents.providers.offline.terms import bag
 from agents.providers.offline.units import Unit, outline
 from agents.providers.offline.words import Words
 from agents.runtime.context.citing import marker
@@ -139,6 +140,7 @@ def report(topic: str, units: Sequence[Unit], words: Words) -> tuple[str, int]:
         chosen = judged.passages if judged.coverage >= CLOSE else ()
     else:
         chosen = gist(units, count=REPORT_PASSAGES)
+    chosen = [passage for passage in chosen if not bag(passage.text) <= bag(passage.document)]  # a title is no point
     if not chosen:
         return "", 0
     names = list(dict.fromkeys(passage.document for passage in chosen))
