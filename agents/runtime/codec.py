@@ -19,6 +19,8 @@ RECORDS: dict[str, type[Any]] = {
     "assistant_message": events.AssistantMessage,
     "tool_returned": events.ToolReturned,
     "state_changed": events.StateChanged,
+    "context_compacted": events.ContextCompacted,
+    "preloaded": events.Preloaded,
     "run_finished": events.RunFinished,
     "run_failed": events.RunFailed,
 }

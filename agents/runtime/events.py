@@ -157,7 +157,42 @@ class RunFailed:
     type: Literal["run_failed"] = "run_failed"
 
 
-Record = RunStarted | UserMessage | AssistantMessage | ToolReturned | StateChanged | RunFinished | RunFailed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextCompacted:
+    """From here on, large results of earlier requests are shown to the model as placeholders (context/compaction.py).
+
+    up_to: position of the last event this is decided for; it holds for the rest of the chain, so that a request stays
+    the same until the next step. results, tokens: how many were replaced by this step, and what it saves.
+    """
+
+    up_to: int
+    results: int
+    tokens: int
+    type: Literal["context_compacted"] = "context_compacted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preloaded:
+    """What the run put before the model without being asked: kept, so that a retry shows it the same. Not shown live.
+
+    blocks: (kind, text) pairs; kind is memory or recall.
+    """
+
+    blocks: tuple[tuple[str, str], ...]
+    type: Literal["preloaded"] = "preloaded"
+
+
+Record = (
+    RunStarted
+    | UserMessage
+    | AssistantMessage
+    | ToolReturned
+    | StateChanged
+    | ContextCompacted
+    | Preloaded
+    | RunFinished
+    | RunFailed
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +251,47 @@ class Waiting:
     reason: str
 
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta | ToolStarted | ToolProgress | CitationShown | Waiting
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summarising:
+    """The run makes a summary before it goes on. state: started, done, skipped or failed (the run goes on anyway).
+
+    tokens_before, tokens_after: of the request; after = 0 until it is done. summary_id, position: of the new summary
+    and its boundary, "" and 0 without one.
+    """
+
+    state: Literal["started", "done", "skipped", "failed"]
+    tokens_before: int
+    tokens_after: int = 0
+    summary_id: str = ""
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowUsed:
+    """What the request about to be sent takes of the model's window, in tokens, estimated.
+
+    parts: (tag, tokens), one entry per tag, in this order: system, tools, summary, memory, recall, history, results,
+    placeholder, open (what the person has open), dropped. source: where the window's size is known from
+    (context/window.py). dropped is not part of tokens.
+    """
+
+    tokens: int
+    window: int
+    source: str
+    parts: tuple[tuple[str, int], ...] = ()
+
+
+Delta = (
+    TextDelta
+    | ReasoningDelta
+    | ToolCallDelta
+    | ToolStarted
+    | ToolProgress
+    | CitationShown
+    | Waiting
+    | Summarising
+    | WindowUsed
+)
 Event = Record | Delta
 
 

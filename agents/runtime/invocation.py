@@ -1,15 +1,23 @@
 """The work order of one agent's execution: ids, session, services, options, counters, cancel token."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
-from agents.runtime.events import AssistantMessage, Event, Stored
+from agents.runtime.context.citing import Known, known
+from agents.runtime.context.window import GUESS, Window
+from agents.runtime.events import AssistantMessage, Event, Stamped, Stored
 from agents.runtime.knowledge import NO_KNOWLEDGE, Knowledge
+from agents.runtime.memorysummaries import MemorySummaries
+from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSpec, Usage
+from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import Action, CancelToken, RunLedger, Session
+from agents.runtime.summaries import Summary, SummaryStore
+from agents.runtime.summary.asking import DynamicSummarizer, Summarizer
+from agents.runtime.tokens import Calibration, Mix, Uncalibrated
 from agents.runtime.tools import PermissionPolicy, ToolResult
 
 
@@ -42,7 +50,12 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What a run reaches outside. now and new_id are the only clock and the only source of ids."""
+    """What a run reaches outside. now and new_id are the only clock and the only source of ids.
+
+    summarizer: who writes summaries, None = nobody. policy: an agent's context policy as
+    staff have set it, given its name and its own. window, calibration: of the model that answers.
+    metrics: told what happens; never fails a run. sizes: mixes of what was measured before, see context/sizes.py.
+    """
 
     model: Model
     artifacts: ArtifactStore
@@ -51,6 +64,13 @@ class Services:
     new_id: Callable[[], str]
     monotonic: Callable[[], float]
     knowledge: Knowledge = NO_KNOWLEDGE
+    summaries: SummaryStore = field(default_factory=MemorySummaries)
+    summarizer: Summarizer | DynamicSummarizer | None = None
+    policy: Callable[[str, ContextPolicy], ContextPolicy] = lambda agent, own: own
+    window: Callable[[], Window] = lambda: GUESS
+    calibration: Calibration = field(default_factory=Uncalibrated)
+    metrics: Metrics = NO_METRICS
+    sizes: dict[str, Mix] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +139,15 @@ class Invocation:
     counters: Counters = field(default_factory=Counters)
     run_counters: Counters = field(default_factory=Counters)
     options: Mapping[str, Any] = field(default_factory=dict)
+    summaries: dict[str, Summary] = field(default_factory=dict)  # the newest of each scope, as far as this run knows
+    # whether a job should look for something to summarise, once these records are stored
+    summary_due: Callable[[Sequence[Stamped]], bool] = lambda records: False
     unfinished: Callable[[], tuple[AssistantMessage, ...]] | None = None  # what an answer holds while it streams
+
+    def citable(self) -> Known:
+        """Return what the next text of the run may cite: what tools gave, also before what a summary hides."""
+        summarised = (citation for summary in self.summaries.values() for citation in summary.citations)
+        return known(self.history, self.run_id, summarised)
 
 
 class Agent(Protocol):

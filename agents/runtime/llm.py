@@ -5,13 +5,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from agents.runtime import hooks as chains
-from agents.runtime.context.assemble import FINISH, Assembled, Frame, View, assemble
-from agents.runtime.context.citing import known, settled
+from agents.runtime.context.assemble import Frame
+from agents.runtime.context.citing import settled
+from agents.runtime.context.words import FINISH
 from agents.runtime.errors import EmptyAnswer, LimitExceeded, RunError
 from agents.runtime.events import AssistantMessage, Event, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
 from agents.runtime.model import FinishReason, ToolCall
 from agents.runtime.modelcall import ModelTurn, calls_of, with_calls
+from agents.runtime.policy import ASSISTANT, ContextPolicy
+from agents.runtime.preparing import Preload, Preparing
 from agents.runtime.toolround import ToolRound
 from agents.runtime.tools import Tool
 from agents.runtime.toolset import OPEN_GATES, Gates, Prepared, Toolset
@@ -23,7 +26,8 @@ class LLMAgent:
     """An agent whose decisions a model makes. One instance serves many runs at once; the model is the invocation's.
 
     instruction: the system text, the same for every run. tools: in the order the model sees them; two of one name are
-    a ValueError. max_tokens, temperature: None = the provider's default.
+    a ValueError. max_tokens, temperature: None = the provider's default. policy: how its context is kept, unless staff
+    have set another. preloads: asked once per run for what the model is to have before it without asking.
     """
 
     def __init__(  # noqa: PLR0913  # a constructor, all by keyword: nothing else gathers these
@@ -36,6 +40,8 @@ class LLMAgent:
         max_tokens: int | None = None,
         temperature: float | None = None,
         gates: Gates = OPEN_GATES,
+        policy: ContextPolicy = ASSISTANT,
+        preloads: Sequence[Preload] = (),
     ) -> None:
         Toolset(tools)  # refuses two tools of one name now, not in the first run
         self._name = name
@@ -45,6 +51,8 @@ class LLMAgent:
         self.max_tokens = max_tokens
         self.temperature = temperature
         self.gates = gates
+        self.policy = policy
+        self.preloads = tuple(preloads)
 
     @property
     def name(self) -> str:
@@ -79,11 +87,12 @@ class LLMAgent:
 
     async def _loop(self, invocation: Invocation, hooks: Hooks) -> AsyncGenerator[Event, None]:
         toolset = Toolset(self.tools, invocation.external_tools, self.gates)
+        preparing = Preparing(invocation, self.policy, self.preloads)
         steered = await invocation.services.ledger.steered()
         while not invocation.cancel.cancelled:
             for message in steered:
                 yield replace(message, kind=UserMessageKind.STEER)
-            step = _Step(agent=self, invocation=invocation, hooks=hooks, toolset=toolset)
+            step = _Step(agent=self, invocation=invocation, hooks=hooks, toolset=toolset, preparing=preparing)
             async with aclosing(step.run()) as events:
                 async for event in events:
                     yield event
@@ -103,12 +112,18 @@ class _Step:
     invocation: Invocation
     hooks: Hooks
     toolset: Toolset
+    preparing: Preparing
     over: bool = False
     answered: bool = False
 
     async def run(self) -> AsyncGenerator[Event, None]:
         last = _count(self.invocation)
-        assembled = self._assemble(last)
+        async with aclosing(self.preparing.prepare(self._frame(last))) as events:
+            async for event in events:
+                yield event
+        assembled = self.preparing.assembled
+        if assembled is None:
+            return
         request = await chains.before_model(self.hooks, self.invocation, assembled.request)
         if isinstance(request, str):
             self.over = self.answered = True
@@ -123,6 +138,7 @@ class _Step:
             for segment in turn.take():
                 yield segment
             raise
+        self.preparing.answered(turn.usage)
         if turn.finish is FinishReason.CANCELLED:
             for segment in turn.take():
                 yield segment
@@ -134,7 +150,7 @@ class _Step:
     async def _act(self, turn: ModelTurn, last: bool) -> AsyncGenerator[Event, None]:
         segments = await chains.after_model(self.hooks, self.invocation, turn.segments)
         if segments is not turn.segments:
-            citable = known(self.invocation.history, self.invocation.run_id)
+            citable = self.invocation.citable()
             segments = tuple(settled(segment, citable) for segment in segments)
         calls = [self._prepared(call, turn, last) for call in calls_of(segments)]
         segments = with_calls(segments, {prepared.call.id: prepared.call for prepared in calls})
@@ -155,16 +171,14 @@ class _Step:
             raise LimitExceeded("The run used up its limit and the model gave no answer without tools.")
         self.over = last or tools.end_run or bool(tools.pending)
 
-    def _assemble(self, last: bool) -> Assembled:
-        frame = Frame(
+    def _frame(self, last: bool) -> Frame:
+        return Frame(
             instruction=self.agent.instruction,
             tools=() if last else self.toolset.specs,
             max_tokens=self.agent.max_tokens,
             temperature=self.agent.temperature,
             tail=FINISH if last else "",
         )
-        view = View(agent=self.agent.name, run_id=self.invocation.run_id, filter_key=self.invocation.filter_key)
-        return assemble(self.invocation.history, frame, view)
 
     def _prepared(self, call: ToolCall, turn: ModelTurn, last: bool) -> Prepared:
         if last:
@@ -212,4 +226,4 @@ def _spoke(invocation: Invocation) -> bool:
 def _spoken(invocation: Invocation, text: str) -> AssistantMessage:
     message_id = invocation.services.new_id()
     message = AssistantMessage(id=message_id, response_id=message_id, text=text)
-    return settled(message, known(invocation.history, invocation.run_id))
+    return settled(message, invocation.citable())

@@ -20,6 +20,7 @@ from agents.runtime.artifacts import (
 )
 from agents.runtime.errors import Rejected, RunFenced, StorageUnavailable, ToolFailure
 from agents.runtime.events import Stamped, StateChanged, Stored, UserMessage, UserMessageKind
+from agents.runtime.memorysummaries import MemorySummaries
 from agents.runtime.session import (
     Action,
     ModelCall,
@@ -32,6 +33,7 @@ from agents.runtime.session import (
     Session,
 )
 from agents.runtime.state import APP, TEMP, USER
+from agents.runtime.summaries import Summary
 
 
 class Clock:
@@ -76,6 +78,7 @@ class _Run:
     end: RunEnd | None = None
     inbox: list[UserMessage] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
+    summary_jobs: int = 0
 
 
 @dataclass(slots=True)
@@ -110,6 +113,7 @@ class MemorySessionStore:
         self.ids = Ids()
         self._threads: dict[tuple[int, str], _Thread] = {}
         self._scoped: dict[tuple[str, int, str], dict[str, Any]] = {}  # (scope, owner, agent) -> values
+        self._summaries: dict[str, MemorySummaries] = {}
         self._keys = 0
 
     async def open_run(self, request: RunRequest, plan: Planner) -> OpenRun:
@@ -133,7 +137,12 @@ class MemorySessionStore:
         if any(run.status is RunStatus.RUNNING for run in thread.runs.values()):
             raise Rejected("run_conflict")
         session = replace(thread.session, state=self._state(thread, thread.session.fork))
-        planned = plan(Opening(session=session, history=tuple(thread.chain(session.fork))))
+        message_id = request.message.id if request.message is not None else ""
+        known = bool(message_id) and any(
+            isinstance(stored.record, UserMessage) and stored.record.id == message_id for stored in thread.records
+        )
+        chain = tuple(thread.chain(session.fork))
+        planned = plan(Opening(session=session, history=chain, message_known=known))
         if planned.fork_after is not None:
             fork = max(thread.forks, default=0) + 1
             thread.forks[fork] = (session.fork, planned.fork_after)
@@ -152,7 +161,17 @@ class MemorySessionStore:
             records=records,
             ledger=_MemoryLedger(self, thread, run),
             new_session=new,
+            summaries=self._seen_summaries(thread.session.id, history),
         )
+
+    def summaries_of(self, session_id: str) -> MemorySummaries:
+        """Return the store of a session's summaries."""
+        return self._summaries.setdefault(session_id, MemorySummaries())
+
+    def _seen_summaries(self, session_id: str, history: Sequence[Stored]) -> dict[str, Summary]:
+        ids = {stored.id for stored in history}
+        rows = self.summaries_of(session_id).rows
+        return {row.filter_key: row for row in rows if row.boundary.event_id in ids}
 
     # For tests, and for what another process would do
 
@@ -170,6 +189,10 @@ class MemorySessionStore:
 
     def model_calls(self, *, owner_id: int, thread_id: str, run_id: str) -> tuple[ModelCall, ...]:
         return tuple(self._threads[owner_id, thread_id].runs[run_id].calls)
+
+    def summary_jobs(self, *, owner_id: int, thread_id: str, run_id: str) -> int:
+        """Return how often an append of the run asked for the job that summarises."""
+        return self._threads[owner_id, thread_id].runs[run_id].summary_jobs
 
     def steer(self, *, owner_id: int, thread_id: str, run_id: str, message: UserMessage) -> bool:
         """Put a message into the run's inbox; an id met again is put once. False: there is no such running run."""
@@ -244,13 +267,16 @@ class _MemoryLedger:
         self._run = run
         self._epoch = run.epoch
 
-    async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
+    async def append(
+        self, records: Sequence[Stamped], *, end: RunEnd | None = None, summarise: bool = False
+    ) -> tuple[Stored, ...]:
         self._check()
         if not 1 <= len(records) <= 64:
             raise ValueError("append takes 1 to 64 records")
         await asyncio.sleep(0)  # a real store gives others the turn here, too
         self._check()
         stored = self._store._store(self._thread, records)
+        self._run.summary_jobs += summarise
         if end is not None:
             self._run.end = end
             self._run.status = end.status

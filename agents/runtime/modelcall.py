@@ -6,8 +6,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agents.runtime.context.assemble import Assembled, request_sha256
-from agents.runtime.context.citing import Citing, Known, cited_message, known
+from agents.runtime.context.assemble import Assembled
+from agents.runtime.context.citing import Citing, Known, cited_message
+from agents.runtime.context.digests import request_sha256
 from agents.runtime.errors import ModelRefused, RunError
 from agents.runtime.events import (
     AssistantMessage,
@@ -177,7 +178,7 @@ class ModelTurn:
         self._invocation = invocation
         self._assembled = assembled
         self._request = request
-        citable = known(invocation.history, invocation.run_id)
+        citable = invocation.citable()
         self._answer = Answering(services.new_id(), services.new_id, services.monotonic, taken, citable)
         self.segments: tuple[AssistantMessage, ...] = ()
         self.finish = FinishReason.STOP
@@ -211,6 +212,10 @@ class ModelTurn:
         await self._book(started, started_at, error)
         if error is not None:
             raise error
+
+    @property
+    def usage(self) -> Usage:
+        return self._answer.usage
 
     def take(self) -> tuple[AssistantMessage, ...]:
         """Return the segments to whoever stores them now."""
@@ -262,24 +267,26 @@ class ModelTurn:
         first = answer.first_at
         invocation.counters.usage += answer.usage
         invocation.run_counters.usage += answer.usage
-        await invocation.services.ledger.model_called(
-            ModelCall(
-                id=invocation.services.new_id(),
-                run_id=invocation.run_id,
-                invocation_id=invocation.id,
-                purpose="chat",
-                provider=info.provider,
-                model=info.name,
-                usage=answer.usage,
-                ttft_ms=None if first is None else (first - started) * 1000,
-                latency_ms=(invocation.services.monotonic() - started) * 1000,
-                finish_reason=self.finish.value,
-                error_code=error.code if error else "",
-                parts=self._assembled.parts,
-                request_sha256=request_sha256(self._request),
-                started_at=started_at,
-            )
+        call = ModelCall(
+            id=invocation.services.new_id(),
+            run_id=invocation.run_id,
+            invocation_id=invocation.id,
+            purpose="chat",
+            provider=info.provider,
+            model=info.name,
+            usage=answer.usage,
+            ttft_ms=None if first is None else (first - started) * 1000,
+            latency_ms=(invocation.services.monotonic() - started) * 1000,
+            finish_reason=self.finish.value,
+            error_code=error.code if error else "",
+            parts=self._assembled.parts,
+            request_sha256=request_sha256(self._request),
+            started_at=started_at,
         )
+        if self._request is self._assembled.request and error is None:
+            invocation.services.calibration.learn(self._assembled.mix, answer.usage.prompt)
+        invocation.services.metrics.model_called(call)
+        await invocation.services.ledger.model_called(call)
 
 
 def calls_of(segments: tuple[AssistantMessage, ...]) -> tuple[ToolCall, ...]:

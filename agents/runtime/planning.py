@@ -9,6 +9,7 @@ from agents.runtime.events import (
     AssistantMessage,
     Origin,
     Outcome,
+    Preloaded,
     Record,
     RunFailed,
     RunFinished,
@@ -79,6 +80,32 @@ def check(request: RunRequest) -> None:
             raise Rejected("payload_too_large", f"A tool result may have {EXTERNAL_RESULT_BYTES} bytes.")
 
 
+def enough(opening: Opening, request: RunRequest) -> bool:
+    """Return whether a history that begins later than the conversation holds all that planning this request looks at.
+
+    What a request goes back to must lie in a run behind the first of them: of that one only the end may be there.
+    """
+    history = opening.history
+    message_id = request.message.id if request.message else ""
+    if opening.message_known and message_id != request.message_id and _find(history, message_id) is None:
+        return False
+    named = _find(history, request.message_id) if request.message_id else None
+    if request.message_id and named is None:
+        return False
+    match request.action:
+        case Action.SEND:
+            waiting = open_calls(history)
+            return all(result.call_id in waiting for result in request.tool_results)
+        case Action.CONTINUE:
+            return any(isinstance(stored.record, AssistantMessage) for stored in history)
+        case Action.EDIT:
+            return named is not None and named.origin.run_id != history[0].origin.run_id
+        case Action.RETRY:
+            until = len(history) if named is None else history.index(named) + 1
+            asked = _last_from_person(history[:until])
+            return asked is not None and asked.origin.run_id != history[0].origin.run_id
+
+
 def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: Stamp) -> Plan:
     """Return the records that open the run and the fork they go on. Raises Rejected.
 
@@ -96,6 +123,8 @@ def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: S
         records += _seeds(request)
     if changed := _state_change(request, opening.session.state):
         records.append(StateChanged(delta=changed))
+    if request.action is Action.RETRY and fork_after is not None:
+        records += _preloaded(opening.history, fork_after)
     if request.message is not None:
         records.append(_message(replace(request.message, sources=sources), history, stamp))
     return Plan(records=tuple(stamp(record) for record in records), fork_after=fork_after)
@@ -234,6 +263,19 @@ def _answers(request: RunRequest, history: Sequence[Stored], stamp: Stamp) -> li
             )
         )
     return out
+
+
+def _preloaded(history: Sequence[Stored], asked: int) -> list[Preloaded]:
+    """Return what the run that is answered again had before it, so that the model sees the same."""
+    question = next(s for s in history if s.position == asked)
+    return [
+        s.record
+        for s in history
+        if s.position > asked
+        and isinstance(s.record, Preloaded)
+        and s.origin.run_id == question.origin.run_id
+        and not s.origin.parent_invocation_id
+    ]
 
 
 def _seeds(request: RunRequest) -> list[Record]:

@@ -46,6 +46,7 @@ from agents.runtime.events import (
     UserMessage,
 )
 from agents.runtime.invocation import NO_HOOKS, Agent, Counters, Hooks, Invocation, Limits, Services
+from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import ToolCall
 from agents.runtime.modelcall import calls_of
 from agents.runtime.planning import PERSON, Stamp, check, open_calls, plan
@@ -66,6 +67,7 @@ from agents.runtime.tools import PermissionPolicy
 logger = logging.getLogger(__name__)
 
 APPEND_LIMIT = 64
+SUMMARY_EVERY = 50
 STOP_GRACE_S = 5.0  # an agent that still waits this long after the run was told to stop is torn off
 LOOK_AGAIN_S = 0.1
 INTERNAL = "Something went wrong on our side."
@@ -87,9 +89,17 @@ class _Going:
     began: datetime
     counters: Counters = field(default_factory=Counters)
     invocation: Invocation | None = None
+    looked_at: int = 0  # events there were when summary_due was last asked
 
     def open_calls(self) -> list[ToolCall]:
         return list(open_calls(self.history[self.first :]).values())
+
+    def summary_due(self, records: Sequence[Stamped], end: RunEnd | None) -> bool:
+        """Return whether a job should look for something to summarise: at the end, and every 50 events before it."""
+        if self.invocation is None or (end is None and len(self.history) - self.looked_at < SUMMARY_EVERY):
+            return False
+        self.looked_at = len(self.history)
+        return self.invocation.summary_due(records)
 
     def unfinished(self) -> tuple[AssistantMessage, ...]:
         """Return, once, what an answer holds that was torn off without its agent's doing."""
@@ -151,7 +161,8 @@ class Runner:
 
     agents by name; default_agent for new threads that name none. services: made per run, after it was opened.
     permission: the run's policy, besides each tool's own word. hooks: come before the agents' own.
-    resolve_model: the configured name that answers a request; raises Rejected("model_unavailable").
+    resolve_model: the configured name that answers a request; raises Rejected("model_unavailable"). metrics: told of
+    every end of a run.
     """
 
     def __init__(  # noqa: PLR0913  # a constructor, all by keyword: nothing else gathers these
@@ -167,6 +178,7 @@ class Runner:
         permission: PermissionPolicy | None = None,
         hooks: Hooks = NO_HOOKS,
         resolve_model: Callable[[RunRequest], str] = lambda request: request.model,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         if default_agent not in agents:
             raise ValueError(f'there is no agent "{default_agent}"')
@@ -180,6 +192,7 @@ class Runner:
         self._permission = permission
         self._hooks = hooks
         self._resolve_model = resolve_model
+        self._metrics = metrics
         self._going: dict[tuple[str, int], _Going] = {}
 
     @property
@@ -262,6 +275,7 @@ class Runner:
             stamp=Stamp(origin=replace(started.origin, author=name), now=self._now, new_id=self._new_id),
             history=[*opened.history, *opened.records],
             first=len(opened.history),
+            looked_at=len(opened.history),
             began=self._now(),
         )
         logger.info("run %s started in session %s with agent %s", opened.request.run_id, opened.session.id, name)
@@ -292,6 +306,7 @@ class Runner:
             history=going.history,
             state=state,
             run_counters=going.counters,
+            summaries=dict(opened.summaries),
         )
         return going.invocation
 
@@ -327,7 +342,8 @@ class Runner:
         stamped = [self._stamped(going, record) for record in records]
         for at in range(0, len(stamped), APPEND_LIMIT):
             closing = end if at + APPEND_LIMIT >= len(stamped) else None
-            append = asyncio.ensure_future(going.opened.ledger.append(stamped[at : at + APPEND_LIMIT], end=closing))
+            ledger, some = going.opened.ledger, stamped[at : at + APPEND_LIMIT]
+            append = asyncio.ensure_future(ledger.append(some, end=closing, summarise=going.summary_due(some, closing)))
             while not append.done():
                 try:
                     await asyncio.shield(append)
@@ -401,7 +417,7 @@ class Runner:
             failed = record if isinstance(record, RunFailed) else self._failing(going, error)[0]
             emitted = (Emitted(failed, None, going.stamp.origin, self._now()),)
         self._forget(going)
-        self._log_end(going, end)
+        self._tell_end(going, end)
         return emitted
 
     def _forget(self, going: _Going) -> None:
@@ -418,12 +434,16 @@ class Runner:
             code="" if status is ToolStatus.CANCELLED else ToolFailure.RUN_ENDED,
         )
 
-    def _log_end(self, going: _Going, end: RunEnd) -> None:
+    def _tell_end(self, going: _Going, end: RunEnd) -> None:
+        run_id, ended = going.opened.request.run_id, self._now()
+        self._metrics.of_run(going.opened.session.id, run_id).run_ended(
+            outcome=end.status, code=end.error_code, began=going.began, ended=ended, usage=end.usage
+        )
         logger.info(
             "run %s ended %s: %d ms, %d model calls, %d tool rounds, %d + %d tokens",
-            going.opened.request.run_id,
+            run_id,
             end.error_code or end.status.value,
-            (self._now() - going.began).total_seconds() * 1000,
+            (ended - going.began).total_seconds() * 1000,
             end.model_calls,
             going.counters.tool_rounds,
             end.usage.prompt,

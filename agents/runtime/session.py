@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from agents.runtime.events import AssistantMessage, RunStarted, Stamped, Stored, ToolReturned, UserMessage
 from agents.runtime.model import NO_USAGE, ToolSpec, Usage
-
-SEPARATOR = "/"
+from agents.runtime.summaries import Summary
 
 
 class Action(StrEnum):
@@ -107,8 +106,10 @@ class RunEnd:
 class PartRef:
     """One part of a request by reference, so that it can be rebuilt and shown.
 
-    kind: system, tools, event, context, instruction, placeholder. ref: event id, or sha256 of the text for system,
-    tools and instruction. tag: what the inspector calls it. position: of the event, 0 otherwise.
+    kind: system, tools, event, context, instruction, summary, block, placeholder, dropped. ref: event id; summary id;
+    sha256 of the text for system, tools, instruction and block (memory, recall). placeholder: a tool result or the
+    arguments of calls shown shorter, made again from the event and params. dropped: left out, sent nothing. tag: what
+    the inspector calls it. position: of the event, 0 otherwise. tokens: calibrated estimate (tokens.py).
     """
 
     kind: str
@@ -146,11 +147,13 @@ class RunLedger(Protocol):
     stays away for 10 s.
     """
 
-    async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
+    async def append(
+        self, records: Sequence[Stamped], *, end: RunEnd | None = None, summarise: bool = False
+    ) -> tuple[Stored, ...]:
         """Store records in order and return them with their positions; durable on return.
 
-        records: 1 to 64. end: closes the run and plants its jobs in the same statement. An id met again is not stored
-        twice; the stored one is returned.
+        records: 1 to 64. end: closes the run and plants its jobs in the same statement. summarise: also plant the job
+        that looks whether to summarise. An id met again is not stored twice; the stored one is returned.
         """
         ...
 
@@ -165,10 +168,16 @@ class RunLedger(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What the planner sees: the session and the history on the chain the request goes on from, oldest first."""
+    """What the planner sees: the session and the history on the chain the request goes on from, oldest first.
+
+    whole: history is all of the chain; else it begins where the newest summary says a run must read from, and what the
+    request names is in it. message_known: the request's message id is that of a stored message of the session.
+    """
 
     session: Session
     history: tuple[Stored, ...]
+    whole: bool = True
+    message_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +194,8 @@ Planner = Callable[[Opening], Plan]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """A run that exists. history: the visible chain before this run's records. records: what open_run stored."""
+    """A run that exists. history: the visible chain before this run's records, from where the summaries say it must be
+    read. records: what open_run stored. summaries: the newest of each scope that the chain sees, by filter key."""
 
     request: RunRequest
     session: Session
@@ -195,6 +205,7 @@ class OpenRun:
     records: tuple[Stored, ...]
     ledger: RunLedger
     new_session: bool = False
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
 
     @property
     def sources(self) -> tuple[str, ...] | None:
@@ -278,16 +289,3 @@ class CancelToken:
         await self._event.wait()
         assert self.reason is not None
         return self.reason
-
-
-def sees(scope: str, key: str) -> bool:
-    """Return whether scope and key lie on one line: self, ancestor or descendant; an empty one sees everything."""
-    if not scope or not key:
-        return True
-    a, b = scope + SEPARATOR, key + SEPARATOR
-    return a.startswith(b) or b.startswith(a)
-
-
-def in_subtree(scope: str, key: str) -> bool:
-    """Return whether key is scope itself or below it; an empty key is everywhere."""
-    return not key or not scope or (key + SEPARATOR).startswith(scope + SEPARATOR)

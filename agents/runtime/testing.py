@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.runtime.context.window import GUESS, resolve
 from agents.runtime.events import Emitted, UserMessage
 from agents.runtime.invocation import NO_HOOKS, Agent, Hooks, Limits, Services
 from agents.runtime.llm import LLMAgent
 from agents.runtime.memoryknowledge import MemoryKnowledge
 from agents.runtime.memorystores import Clock, Ids, MemoryArtifactStore, MemorySessionStore
+from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import (
     Chunk,
     FinishChunk,
@@ -35,6 +37,8 @@ from agents.runtime.session import (
     OpenRun,
     RunRequest,
 )
+from agents.runtime.summary.asking import Summarizer
+from agents.runtime.tokens import Calibration, Uncalibrated
 from agents.runtime.tools import PermissionPolicy, Tool
 
 LIMITS = Limits()
@@ -168,14 +172,18 @@ def memory_runner(
 ) -> Runner:
     """Return a Runner over in-memory stores with one agent, "assistant".
 
-    more: clock, ids, hooks, permission, knowledge (a MemoryKnowledge, narrowed to what each run may use).
+    more: clock, ids, hooks, permission, metrics, knowledge (a MemoryKnowledge, narrowed to what each run may use),
+    summarizer (None = nobody writes summaries), calibration.
     """
     clock: Clock = more.pop("clock", None) or Clock()
     sessions = store or MemorySessionStore()
     ids: Ids = more.pop("ids", None) or sessions.ids
     hooks: Hooks = more.pop("hooks", NO_HOOKS)
     permission: PermissionPolicy | None = more.pop("permission", None)
+    metrics: Metrics = more.pop("metrics", NO_METRICS)
     knowledge: MemoryKnowledge = more.pop("knowledge", None) or MemoryKnowledge()
+    summarizer: Summarizer | None = more.pop("summarizer", None)
+    calibration: Calibration = more.pop("calibration", None) or Uncalibrated()
     if more:
         raise TypeError(f"unknown: {sorted(more)}")
     files = artifacts or MemoryArtifactStore()
@@ -190,6 +198,11 @@ def memory_runner(
             new_id=ids,
             monotonic=clock.monotonic,
             knowledge=knowledge.narrowed(opened.sources),
+            metrics=metrics.of_run(opened.session.id, request.run_id),
+            summarizer=summarizer,
+            calibration=calibration,
+            summaries=sessions.summaries_of(opened.session.id),
+            window=lambda: resolve(model.info.name, model=model.info.window_tokens) if model is not None else GUESS,
         )
 
     return Runner(
@@ -202,6 +215,7 @@ def memory_runner(
         new_id=ids,
         permission=permission,
         hooks=hooks,
+        metrics=metrics,
     )
 
 

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.runtime import hooks as chains
-from agents.runtime.context.citing import known_citations
 from agents.runtime.context.guard import guard
 from agents.runtime.errors import RunError, ToolFailed, ToolFailure
 from agents.runtime.events import Event, StateChanged, ToolProgress, ToolReturned, ToolStarted, ToolStatus
@@ -146,8 +145,16 @@ class ToolRound:
         running = self._running.pop(index, None)
         if running is None:  # stopped before it began
             return
-        elapsed_ms = round((self.invocation.services.monotonic() - running.began) * 1000)
-        self._done[index] = _Done(_STOPPED if running.task.cancelled() else running.task.result(), elapsed_ms)
+        result = _STOPPED if running.task.cancelled() else running.task.result()
+        self._done[index] = _Done(result, self._took(running, result))
+
+    def _took(self, running: _Running, result: ToolResult) -> int:
+        """Tell the metrics of a call that is over and return how long it took, in milliseconds."""
+        services = self.invocation.services
+        elapsed_ms = round((services.monotonic() - running.began) * 1000)
+        name, status = running.prepared.call.name, result.status.value
+        services.metrics.tool_called(name, status=status, elapsed_ms=elapsed_ms, ended=services.now())
+        return elapsed_ms
 
     def _stop_call(self, call_id: str) -> bool:
         """Stop one call that runs or waits for its turn; False: it is not ours, or has its result."""
@@ -169,8 +176,10 @@ class ToolRound:
             await asyncio.wait(tasks, timeout=2 * STOP_GRACE_S)
         for index, r in running.items():
             if r.task.done() and not r.task.cancelled() and r.task.exception() is None:
-                elapsed_ms = round((self.invocation.services.monotonic() - r.began) * 1000)
-                self._done[index] = _Done(r.task.result(), elapsed_ms)
+                result = r.task.result()
+                self._done[index] = _Done(result, self._took(r, result))
+            else:
+                self._took(r, _CANCELLED.result)
 
     async def _execute(self, prepared: Prepared) -> ToolResult:
         """Return the result of one call, hooks included. Raises RunError, and what a hook raises."""
@@ -232,7 +241,7 @@ class ToolRound:
             cancel=invocation.cancel,
             artifacts=invocation.services.artifacts,
             knowledge=invocation.services.knowledge,
-            citations=known_citations(invocation.history),
+            citations=invocation.citable().citations,
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,
             progress=progress,

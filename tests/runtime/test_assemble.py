@@ -4,18 +4,11 @@ from typing import Any
 
 import pytest
 
-from agents.runtime.context.assemble import (
-    CONTINUE,
-    FINISH,
-    Frame,
-    View,
-    assemble,
-    render,
-    request_sha256,
-    sha256,
-    tools_sha256,
-)
+from agents.runtime.context.assemble import Frame, View, assemble
+from agents.runtime.context.digests import request_sha256, sha256, tools_sha256
 from agents.runtime.context.pairing import Answer, pair
+from agents.runtime.context.rendering import render
+from agents.runtime.context.words import CONTINUE, FINISH
 from agents.runtime.events import (
     AssistantMessage,
     RunStarted,

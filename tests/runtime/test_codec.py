@@ -7,7 +7,9 @@ from agents.runtime import codec
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import (
     AssistantMessage,
+    ContextCompacted,
     Outcome,
+    Preloaded,
     Record,
     RunFailed,
     RunFinished,
@@ -50,6 +52,8 @@ EXAMPLES: list[Record] = [
         artifacts=(REF,),
         data={"rows": [1, None]},
     ),
+    ContextCompacted(up_to=12, results=3, tokens=4_000),
+    Preloaded(blocks=(("memory", "Anna prefers short answers."), ("recall", "以前说过：三月交付。"))),
     StateChanged(delta={"user:tone": None, "step": 2}),
     RunFinished(outcome=Outcome.SUCCESS, usage=Usage(prompt=3, cached=1), pending_call_ids=("c2",)),
     RunFailed(code="model_busy", message="busy", retryable=True),

@@ -469,7 +469,7 @@ async def test_every_event_carries_the_origin_of_its_run() -> None:
     origins = {(e.origin.run_id, e.origin.branch, e.origin.filter_key) for e in emitted}
     assert origins == {("r1", "assistant", "assistant")}
     assert len({e.origin.invocation_id for e in emitted}) == 1
-    assert [e.origin.author for e in emitted] == ["user", "user", *["assistant"] * 3]
+    assert [e.origin.author for e in emitted] == ["user", "user", *["assistant"] * 4]
 
 
 async def test_one_line_is_logged_at_the_start_and_one_at_the_end(caplog: pytest.LogCaptureFixture) -> None:

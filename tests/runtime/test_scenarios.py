@@ -5,7 +5,21 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-LAST = {"1": 15, "2": 15, "3": 12, "4": 15, "5": 15, "context_1": 13}
+LAST = {
+    "1": 15,
+    "2": 15,
+    "3": 12,
+    "4": 15,
+    "5": 15,
+    "context_1": 13,
+    "context_8": 8,
+    "context_2": 15,
+    "context_3": 12,
+    "context_9": 7,
+    "context_4": 14,
+    "context_5": 14,
+    "context_6": 11,
+}
 # What does not hold, and why. The number goes when the thing comes.
 ABSENT = {
     "2": {
@@ -15,6 +29,10 @@ ABSENT = {
     "3": {"MCP is not built": {7, 8, 9}},
     "5": {"interrupts are not built": {7, 8, 9}, "agents under agents are not built": {15}},
     "context_1": {"the model gets the whole visible chain (docs/architecture.md, deviations)": {10}},
+    "context_2": {"jobs are rows, there is no queue in the process (design, section 10)": {11}},
+    "context_4": {"memory is not built": {12}},
+    "context_5": {"a result has no content parts": {9}, "the estimate is total: it cannot fail": {13}},
+    "context_6": {"the estimate is total: it cannot fail": {10}},
 }
 _PYTHON = re.compile(r"def test_(context_\d+|\d+)_(\d+)_(?=[a-z])")  # a third number: of another specification
 _NODE = re.compile(r'\btest\("(\d+)\.(\d+) ')

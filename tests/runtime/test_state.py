@@ -1,6 +1,6 @@
 import pytest
 
-from agents.runtime.session import in_subtree, sees
+from agents.runtime.scopes import in_subtree, sees
 from agents.runtime.state import app_delta, session_delta, stored_part, user_delta
 
 

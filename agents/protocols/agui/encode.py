@@ -13,15 +13,17 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from agents.protocols.agui import history
+from agents.protocols.agui import contexts, history
 from agents.protocols.agui.blocks import BlockSplitter, render_block
 from agents.protocols.agui.frames import JSON, Frames, FrameWriter, patch, string
 from agents.runtime.events import (
     AssistantMessage,
     CitationShown,
+    ContextCompacted,
     Emitted,
     Event,
     Outcome,
+    Preloaded,
     ReasoningDelta,
     Record,
     RunFailed,
@@ -29,6 +31,7 @@ from agents.runtime.events import (
     RunStarted,
     StateChanged,
     Stored,
+    Summarising,
     TextDelta,
     ToolCallDelta,
     ToolProgress,
@@ -37,6 +40,7 @@ from agents.runtime.events import (
     UserMessage,
     UserMessageKind,
     Waiting,
+    WindowUsed,
 )
 from agents.runtime.knowledge import Cited
 from agents.runtime.model import NO_USAGE, FilePart, TextPart, ToolCall, Usage
@@ -203,6 +207,8 @@ class RunEncoder:
                 self._citation(event.message_id, event.cited, invocation)
             case Waiting():
                 self._wait(event)
+            case Summarising() | WindowUsed():
+                self._custom(contexts.NAME, contexts.value(event))
             case _:
                 self._record(event, invocation)
 
@@ -221,8 +227,10 @@ class RunEncoder:
             case RunFailed():
                 self._close_everything()
                 self._failed(event)
-            case RunStarted():
-                pass  # comes once, first
+            case ContextCompacted():
+                self._custom(contexts.NAME, contexts.value(event))
+            case RunStarted() | Preloaded():
+                pass  # the one comes once, first; the other is for the model
             case _:
                 assert_never(event)
 

@@ -23,8 +23,10 @@ from agents.runtime.model import (
 from agents.runtime.tokens import MESSAGE_TOKENS, estimate, estimate_parts
 
 NAME = "offline"
-# Rules have no window. The number only keeps conversations from growing without bound.
-INFO = ModelInfo(name=NAME, provider="offline", window_tokens=1_000_000, price_prompt=0.0, price_completion=0.0)
+# Rules have no window. It is given that of an ordinary model, so that without a key too the meter says something,
+# summaries come, and what it reads stays bounded.
+WINDOW_TOKENS = 131_072
+INFO = ModelInfo(name=NAME, provider="offline", window_tokens=WINDOW_TOKENS, price_prompt=0.0, price_completion=0.0)
 _PIECE = re.compile(r"\s*[\u2e80-\u9fff\uff00-\uffef]{1,2}|\s*[^\s\u2e80-\u9fff\uff00-\uffef]+|\s+")
 
 

@@ -17,7 +17,7 @@ from agents.providers.offline.results import (
     reading_of,
     search_of,
 )
-from agents.runtime.context.assemble import CONTEXT_LEAD, CONTINUE, FINISH
+from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH
 from agents.runtime.errors import ToolFailure
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolCall
 
@@ -187,9 +187,9 @@ def sources_listed(result: str) -> int:
 
 
 def _own_text(message: Message) -> str:
-    """Return what the person wrote, without what they have open."""
+    """Return what the person wrote, without what was put in front of it: what they have open, memory, summaries."""
     texts = (part.text for part in message.parts if isinstance(part, TextPart))
-    return "\n".join(text for text in texts if not text.startswith(CONTEXT_LEAD))
+    return "\n".join(text for text in texts if not text.startswith(DATA_LEADS))
 
 
 def _spoken(message: Message) -> bool:

@@ -43,8 +43,11 @@ def known_citations(history: Iterable[Stored]) -> dict[str, Citation]:
     return {c.id: c for s in history if isinstance(s.record, ToolReturned) for c in s.record.citations}
 
 
-def known(history: Iterable[Stored], run_id: str) -> Known:
-    """Return what the next text of the run may cite; its numbers go on from those the run has given."""
+def known(history: Iterable[Stored], run_id: str, summarised: Iterable[Citation] = ()) -> Known:
+    """Return what the next text of the run may cite; its numbers go on from those the run has given.
+
+    summarised: citations that the summaries of the events before the history name.
+    """
     history = tuple(history)
     numbers = {
         cited.citation.artifact_id: cited.number
@@ -52,7 +55,7 @@ def known(history: Iterable[Stored], run_id: str) -> Known:
         if isinstance(s.record, AssistantMessage) and s.origin.run_id == run_id
         for cited in s.record.citations
     }
-    return Known(citations=known_citations(history), numbers=numbers)
+    return Known(citations={c.id: c for c in summarised} | known_citations(history), numbers=numbers)
 
 
 def link(cited: Cited) -> str:

@@ -21,13 +21,23 @@ class Answer:
 
     @property
     def call_ids(self) -> list[str]:
-        return [
-            call.id for s in self.segments if isinstance(s.record, AssistantMessage) for call in s.record.tool_calls
-        ]
+        """Return the ids of the calls in order, each once."""
+        ids = [call.id for s in self.segments if isinstance(s.record, AssistantMessage) for call in s.record.tool_calls]
+        return list(dict.fromkeys(ids))
 
     @property
     def text(self) -> str:
         return "".join(s.record.text for s in self.segments if isinstance(s.record, AssistantMessage))
+
+    @property
+    def end(self) -> int:
+        """Return the position of the last event that belongs to it."""
+        return max(s.position for s in (*self.segments, *self.results.values()))
+
+    def complete_round(self) -> bool:
+        """Return whether it has calls and every one of them a result."""
+        calls = self.call_ids
+        return bool(calls) and len(calls) == len(self.results)
 
     def ordered_results(self) -> list[tuple[str, Stored]]:
         """Return (call id, result) of the answered calls in call order."""
@@ -37,7 +47,7 @@ class Answer:
 def pair(history: Iterable[Stored]) -> list[Stored | Answer]:
     """Return user messages and run starts as they are, and answers with their results, in order of beginning."""
     out: list[Stored | Answer] = []
-    answers: list[Answer] = []
+    waiting: dict[str, list[Answer]] = {}  # answers with an open call of this id, the nearest last
     for stored in history:
         match stored.record:
             case AssistantMessage(response_id=response_id):
@@ -45,13 +55,14 @@ def pair(history: Iterable[Stored]) -> list[Stored | Answer]:
                 if not (isinstance(last, Answer) and last.response_id == response_id and not last.results):
                     last = Answer(response_id)
                     out.append(last)
-                    answers.append(last)
                 last.segments.append(stored)
+                for call in stored.record.tool_calls:
+                    answers = waiting.setdefault(call.id, [])
+                    if not answers or answers[-1] is not last:
+                        answers.append(last)
             case ToolReturned(call_id=call_id):
-                for answer in reversed(answers):
-                    if call_id in answer.call_ids and call_id not in answer.results:
-                        answer.results[call_id] = stored
-                        break
+                if answers := waiting.get(call_id, []):
+                    answers.pop().results[call_id] = stored
             case UserMessage() | RunStarted():
                 out.append(stored)
             case _:

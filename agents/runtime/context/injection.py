@@ -1,0 +1,134 @@
+"""What a request shows beside the conversation's own messages, and where: memory, summary, recall, in this order.
+
+In the system message: behind the instruction, after a blank line. In a user message: in front of the first message of
+a person that the request holds, or as a message of its own before everything else if it holds none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from agents.runtime.context.digests import sha256
+from agents.runtime.context.sizes import Sizes
+from agents.runtime.context.words import BLOCK_LEADS, SUMMARY_IN_SYSTEM, SUMMARY_IN_USER, tagged
+from agents.runtime.events import Stored, UserMessage
+from agents.runtime.policy import ContextPolicy
+from agents.runtime.scopes import SEPARATOR
+from agents.runtime.session import PartRef
+from agents.runtime.summaries import Summary, covers
+from agents.runtime.tokens import measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A text put before the model without being asked for. kind: memory or recall. Untrusted."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covering:
+    """The summaries that a request shows, and so what it need not show. up_to: position of the earliest boundary."""
+
+    summaries: tuple[Summary, ...] = ()
+    up_to: int = 0
+
+    def hides(self, stored: Stored) -> bool:
+        """Return whether the event is covered by one of the summaries that are shown."""
+        return stored.position <= self.up_to and any(covers(s.filter_key, s.boundary, stored) for s in self.summaries)
+
+    @property
+    def summary(self) -> Summary | None:
+        """Return the summary whose boundary counts, None without one."""
+        return min(self.summaries, key=lambda s: s.boundary.position, default=None)
+
+
+NOTHING_COVERED: Final = Covering()
+
+
+def covering(summaries: Mapping[str, Summary], policy: ContextPolicy, filter_key: str) -> Covering:
+    """Return what is shown of the newest summaries (by filter key) to who looks from this scope.
+
+    The one of the scope itself; else, where a scope sees all below it, those of the scopes below, up to the earliest of
+    their boundaries; else the whole session's. None if the policy keeps no summary or shows only a part of the
+    timeline. A summary without a text is not shown, and so hides nothing.
+    """
+    if not policy.summarise or policy.timeline != "all":
+        return NOTHING_COVERED
+    key = "" if policy.branch == "all" else filter_key
+    told = {k: s for k, s in summaries.items() if s.text.strip()}
+    found: list[Summary] = [told[key]] if key in told else []
+    if not found and policy.branch == "prefix" and key:
+        found = [told[k] for k in sorted(told) if k.startswith(key + SEPARATOR)]
+    if not found and "" in told:
+        found = [told[""]]
+    return Covering(summaries=tuple(found), up_to=min((s.boundary.position for s in found), default=0))
+
+
+def summary_text(texts: Sequence[str], placement: str) -> str:
+    """Return the texts of summaries as they stand in a request."""
+    lead = SUMMARY_IN_SYSTEM if placement == "system" else SUMMARY_IN_USER
+    return tagged(lead, "summary", "\n\n".join(text.strip() for text in texts))
+
+
+def block_text(kind: str, text: str) -> str:
+    """Return a block as it stands in a request."""
+    return tagged(BLOCK_LEADS[kind], kind, text)
+
+
+def inject(
+    parts: Sequence[PartRef],
+    events: Mapping[str, Stored],
+    shown: Covering,
+    blocks: Sequence[Block],
+    policy: ContextPolicy,
+    sizes: Sizes,
+) -> list[PartRef]:
+    """Return the parts of a history with those of blocks and summaries, those of the system message first."""
+    first = next((i for i, p in enumerate(parts) if _from_person(p, events)), None)
+    if first is not None and first > 0 and parts[first - 1].kind == "context":
+        first -= 1
+    alone = first is None
+    injected = [
+        *_blocks("memory", blocks, policy, sizes, alone),
+        *_summaries(shown, policy, sizes, alone),
+        *_blocks("recall", blocks, policy, sizes, alone),
+    ]
+    at = first or 0
+    in_system = [p for p in injected if p.params["placement"] == "system"]
+    in_user = [p for p in injected if p.params["placement"] != "system"]
+    return [*in_system, *parts[:at], *in_user, *parts[at:]]
+
+
+def _from_person(part: PartRef, events: Mapping[str, Stored]) -> bool:
+    return part.kind == "event" and isinstance(events[part.ref].record, UserMessage)
+
+
+def _place(placement: str, alone: bool) -> dict[str, object]:
+    return {"placement": placement, **({"alone": True} if alone and placement != "system" else {})}
+
+
+def _summaries(shown: Covering, policy: ContextPolicy, sizes: Sizes, alone: bool) -> list[PartRef]:
+    params, out = _place(policy.placement, alone), []
+    for number, summary in enumerate(shown.summaries):
+        # the words around them are counted with the first
+        text = summary.text if number else summary_text((summary.text,), policy.placement)
+        out.append(sizes.part(partial(measure, text), kind="summary", ref=summary.id, tag="summary", params=params))
+    return out
+
+
+def _blocks(kind: str, blocks: Sequence[Block], policy: ContextPolicy, sizes: Sizes, alone: bool) -> list[PartRef]:
+    params = _place(policy.preload_placement, alone)
+    return [
+        sizes.part(
+            partial(measure, block_text(kind, block.text)),
+            kind="block",
+            ref=sha256(block.text),
+            tag=kind,
+            params=params,
+        )
+        for block in blocks
+        if block.kind == kind and block.text.strip()
+    ]

@@ -1,0 +1,148 @@
+"""The last resort before a request is sent: whole rounds are left out until the rest fits.
+
+A round begins with what a person asked and ends before the next question; messages that steer a run do not begin one.
+The system message and the last round always stay.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agents.runtime.events import Stored, UserMessage, UserMessageKind
+from agents.runtime.session import PartRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tailored:
+    """parts: in order, those left out as kind dropped. dropped_rounds: how many. overflow: it does not fit even so."""
+
+    parts: list[PartRef]
+    dropped_rounds: int = 0
+    overflow: bool = False
+
+
+def tailor(parts: Sequence[PartRef], events: Mapping[str, Stored], *, budget: int, strategy: str) -> Tailored:
+    """Return the parts with whole rounds left out until the messages cost at most budget tokens.
+
+    strategy: which round goes next: "middle" of those that may go, from the "head" (oldest) or the "tail" (newest);
+    "" = none, only overflow is told. What stands in front of the first question goes before any round.
+    Memory, summary and recall placed in a user message stand in the first round. If that goes, they move to the first
+    question that stays, and are left out only if they do not fit there.
+    """
+    total = sum(part.tokens for part in parts if part.kind not in ("tools", "dropped"))
+    if total <= budget or not strategy:
+        return Tailored(parts=list(parts), overflow=total > budget)
+    head, carried, rounds = _divided(parts, events)
+    if len(rounds) == 1:  # there is no question at all
+        return Tailored(parts=list(parts), overflow=True)
+    carrier = 0 if any(part.tag == "user" for part in rounds[0]) else 1
+    cutting = _Cutting(carried=carried, carrier=carrier, rounds=rounds, over=total - budget, strategy=strategy)
+    cutting.run()
+    return Tailored(parts=[*head, *cutting.parts()], dropped_rounds=len(cutting.gone), overflow=cutting.over > 0)
+
+
+def _divided(
+    parts: Sequence[PartRef], events: Mapping[str, Stored]
+) -> tuple[list[PartRef], list[PartRef], list[list[PartRef]]]:
+    """Return the head, what is injected in front of the first question, and the rounds.
+
+    The first of the rounds is what stands in front of all questions; it may be empty. Questions without an answer
+    between them are one round, except where there is no answer at all.
+    """
+    head: list[PartRef] = []
+    carried: list[PartRef] = []
+    rounds: list[list[PartRef]] = [[]]
+    answered = any(part.tag in ("assistant", "tool") for part in parts)
+    open_question, lead = False, 0
+    for part in parts:
+        if part.kind in ("system", "tools") or part.params.get("placement") == "system":
+            head.append(part)
+        elif part.kind in ("summary", "block") and not part.params.get("alone"):
+            carried.append(part)
+        elif part.kind == "context":
+            rounds[-1].append(part)
+            lead += 1
+        elif _asks(part, events):
+            before = rounds[-1][len(rounds[-1]) - lead :]
+            if not (open_question and answered):
+                del rounds[-1][len(rounds[-1]) - lead :]
+                rounds.append(before)
+            rounds[-1].append(part)
+            open_question, lead = True, 0
+        else:
+            rounds[-1].append(part)
+            open_question, lead = False, 0
+    return head, carried, rounds
+
+
+def _asks(part: PartRef, events: Mapping[str, Stored]) -> bool:
+    record = events[part.ref].record if part.kind == "event" else None
+    return isinstance(record, UserMessage) and record.kind is not UserMessageKind.STEER
+
+
+@dataclass(slots=True, kw_only=True)
+class _Cutting:
+    """over: tokens too many. rounds[0] stands in front of all questions, the last one always stays.
+
+    carrier: the round in which `carried` stood. trailing: how many parts at the very end are left out.
+    """
+
+    carried: list[PartRef]
+    carrier: int
+    rounds: list[list[PartRef]]
+    over: int
+    strategy: str
+    gone: set[int] = field(default_factory=set)
+    carried_gone: bool = False
+    trailing: int = 0
+
+    def run(self) -> None:
+        if self.rounds[0]:
+            self._drop(0)
+        kept = list(range(1, len(self.rounds) - 1))
+        while self.over > 0 and kept:
+            self._drop(kept.pop(self._next(len(kept))))
+        if self.over > 0 and self.carrier in self.gone and self.carried:
+            self.carried_gone = True
+            self.over -= sum(part.tokens for part in self.carried)
+        if self.gone:
+            self._trim()
+
+    def _drop(self, number: int) -> None:
+        self.gone.add(number)
+        self.over -= sum(part.tokens for part in self.rounds[number])
+
+    def _next(self, kept: int) -> int:
+        match self.strategy:
+            case "head":
+                return 0
+            case "tail":
+                return kept - 1
+            case _:
+                return kept // 2
+
+    def _trim(self) -> None:
+        """Leave out answers without a call at the very end: the last message must be a person's or a tool's."""
+        for part in reversed(self.rounds[-1]):
+            if part.tag != "assistant" or part.params.get("foreign"):
+                break
+            self.over -= part.tokens
+            self.trailing += 1
+
+    def parts(self) -> list[PartRef]:
+        """Return the parts behind the head, what is carried in front of the first question that stays."""
+        out: list[PartRef] = [_dropped(part) for part in self.carried] if self.carried_gone else []
+        waiting = [] if self.carried_gone else self.carried
+        for number, parts in enumerate(self.rounds):
+            if number in self.gone:
+                out += [_dropped(part) for part in parts]
+                continue
+            if number > 0 and waiting:
+                out, waiting = [*out, *waiting], []
+            out += parts
+        if self.trailing:
+            out[len(out) - self.trailing :] = [_dropped(part) for part in out[len(out) - self.trailing :]]
+        return out
+
+
+def _dropped(part: PartRef) -> PartRef:
+    return replace(part, kind="dropped", params={**part.params, "was": part.kind})

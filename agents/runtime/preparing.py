@@ -1,0 +1,264 @@
+"""The requests of one invocation: preloaded once, then assembled anew for each call, and kept within the window.
+
+In this order, before each call: a summary between the steps, for agents that ask for it; the newest summary of others;
+assembly; the record of a new step of compaction; a summary of a request that has grown too large, with one more
+assembly. Whatever fails here is told and logged, and the call is made with what there is.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from agents.runtime.context.assemble import Assembled, Frame, View, assemble
+from agents.runtime.context.injection import Block
+from agents.runtime.context.window import GUESS
+from agents.runtime.errors import StorageUnavailable
+from agents.runtime.events import Event, Preloaded, RunStarted, Stamped, Stored, Summarising
+from agents.runtime.interrupt import Interrupt, Interrupted
+from agents.runtime.invocation import Invocation
+from agents.runtime.model import Usage
+from agents.runtime.policy import ContextPolicy
+from agents.runtime.session import ModelCall
+from agents.runtime.summaries import Source
+from agents.runtime.summary.report import Reason
+from agents.runtime.summary.rolling import Made, Making, due, update
+
+logger = logging.getLogger(__name__)
+
+PRESUMMARY_FLOOR: Final = 2_000
+# A summary that was refused is asked for again only when so many events have come since.
+RETRY_EVENTS: Final = 8
+FAILURES: Final = frozenset(
+    {Reason.EMPTY, Reason.MODEL_ERROR, Reason.BUDGET, Reason.HOOK_ERROR, Reason.STORAGE, Reason.TIMEOUT}
+)
+
+Preload = Callable[[Invocation], Awaitable[Block | None]]
+
+
+class Preparing:
+    """Makes what one invocation sends. After each `prepare`: `assembled`, None if the run was told to stop."""
+
+    def __init__(self, invocation: Invocation, policy: ContextPolicy, preloads: Sequence[Preload] = ()) -> None:
+        self.policy = invocation.services.policy(invocation.agent_name, policy)
+        self.assembled: Assembled | None = None
+        self._invocation = invocation
+        self._preloads = tuple(preloads)
+        self._window = GUESS
+        self._calls = 0
+        self._seen = 0  # events that the newest request was made of
+        self._cached: int | None = None  # of the newest request, as the provider said
+        self._refused_at = -RETRY_EVENTS
+        self._planted = False
+        invocation.summary_due = self._job_due
+
+    async def prepare(self, frame: Frame) -> AsyncGenerator[Event, None]:
+        """Make the next request. Ends without one, `assembled` = None, when the run is told to stop meanwhile."""
+        self.assembled = None
+        self._window = self._invocation.services.window()  # a server may have told it since the last call
+        if not self._calls:
+            async for event in self._preload():
+                yield event
+        await self._look_for_newer()
+        assembled = self._assemble(frame)
+        metrics = self._invocation.services.metrics
+        if assembled.compacted is not None:
+            metrics.compacted(assembled.compacted.results, assembled.compacted.tokens)
+            yield assembled.compacted
+        if (making := self._making_now(assembled)) is not None:
+            before = _whole(assembled)
+            metrics.summarising("started", making.source)
+            yield Summarising(state="started", tokens_before=before)
+            try:
+                made = await self._update(making)
+            except Interrupted:
+                return
+            if made.advanced is not None:
+                assembled = self._assemble(frame)
+                if assembled.compacted is not None:
+                    metrics.compacted(assembled.compacted.results, assembled.compacted.tokens)
+                    yield assembled.compacted
+            told = _told(made, before, assembled.tokens)
+            metrics.summarising(told.state, making.source)
+            yield told
+        if assembled.dropped_rounds or assembled.overflow:
+            metrics.tailored(_whole(assembled), assembled.tokens, assembled.dropped_rounds, overflow=assembled.overflow)
+        yield assembled.window_used
+        self._calls += 1
+        self._seen = len(self._invocation.history)
+        self.assembled = assembled
+
+    def answered(self, usage: Usage) -> None:
+        """Take in what the provider said of the newest request."""
+        self._cached = usage.cached if usage.prompt else None
+
+    def _assemble(self, frame: Frame) -> Assembled:
+        invocation = self._invocation
+        services = invocation.services
+        view = View(
+            agent=invocation.agent_name,
+            run_id=invocation.run_id,
+            invocation_id=invocation.id,
+            filter_key=invocation.filter_key,
+            policy=self.policy,
+            summaries=invocation.summaries,
+            window=self._window,
+            rates=services.calibration.rates,
+            sizes=services.sizes,
+            blocks=self._blocks(),
+        )
+        return assemble(invocation.history, frame, view)
+
+    async def _preload(self) -> AsyncGenerator[Event, None]:
+        """Ask the preloads, unless what they gave stands in the run already, as after a retry."""
+        if not self._preloads or self._loaded() is not None:
+            return
+        blocks = [block for preload in self._preloads if (block := await preload(self._invocation)) is not None]
+        if blocks:
+            yield Preloaded(blocks=tuple((block.kind, block.text) for block in blocks))
+
+    def _loaded(self) -> Preloaded | None:
+        invocation = self._invocation
+        for stored in reversed(invocation.history):
+            if stored.origin.run_id != invocation.run_id:
+                return None
+            if isinstance(stored.record, Preloaded) and stored.origin.invocation_id == invocation.id:
+                return stored.record
+        return None
+
+    def _blocks(self) -> tuple[Block, ...]:
+        loaded = self._loaded()
+        return tuple(Block(kind=kind, text=text) for kind, text in loaded.blocks) if loaded else ()
+
+    async def _look_for_newer(self) -> None:
+        """Take over what a job of this run has made meanwhile."""
+        if not self._planted:
+            return
+        invocation = self._invocation
+        try:
+            found = await invocation.services.summaries.newest([invocation.filter_key, ""])
+        except StorageUnavailable:
+            return  # the next append says so, if it stays away
+        self._planted = all(invocation.summaries.get(key) == found[key] for key in found)
+        invocation.summaries.update(found)
+
+    def _making_now(self, assembled: Assembled) -> Making | None:
+        """Return what to summarise before this request is sent, None = nothing."""
+        if not self.policy.summarise or len(self._invocation.history) - self._refused_at < RETRY_EVENTS:
+            return None
+        if self._too_large(assembled):
+            return self._making(Source.CALL, assembled, _whole(assembled))
+        if self.policy.summarise_in == "run" and self._calls:
+            making = self._making(Source.RUN, assembled, _whole(assembled))
+            return making if making is not None and due(making) is not None else None
+        return None
+
+    def _too_large(self, assembled: Assembled) -> bool:
+        """Return whether the messages, without the tools but with what tailoring left out, take the policy's share."""
+        window, ratio = self._window.tokens, self.policy.presummary_ratio
+        messages = _whole(assembled) - dict(assembled.window_used.parts).get("tools", 0)
+        return ratio > 0 and messages >= min(window, max(PRESUMMARY_FLOOR, int(window * ratio)))
+
+    async def _update(self, making: Making) -> Made:
+        """Make a summary. Raises Interrupted."""
+        invocation = self._invocation
+        with Interrupt(invocation.cancel) as interrupt:
+            made = await interrupt.wait(update(making))
+        if made.advanced is not None:
+            invocation.summaries[made.advanced.filter_key] = made.advanced
+        else:
+            logger.info("no summary in run %s: %s", invocation.run_id, made.reason.value)
+            self._refused_at = len(invocation.history)
+        return made
+
+    def _making(self, source: Source, assembled: Assembled | None, tokens: int) -> Making | None:
+        """Return the work order of a summary; None where nothing here writes summaries."""
+        invocation = self._invocation
+        services = invocation.services
+        if services.summarizer is None:
+            return None
+        history = invocation.history
+        started = next((s.at for s in reversed(history) if isinstance(s.record, RunStarted)), None)
+        return Making(
+            history=history,
+            complete_from=history[0].position if invocation.summaries and history else 0,
+            base=invocation.summaries.get(invocation.filter_key),
+            filter_key=invocation.filter_key,
+            agent=invocation.agent_name,
+            policy=self.policy,
+            store=services.summaries,
+            summarizer=services.summarizer,
+            source=source,
+            # what tailoring cut is no prefix of anything the provider has cached
+            request=assembled.request if assembled and not assembled.dropped_rounds else None,
+            request_parts=assembled.parts if assembled else (),
+            request_tokens=tokens,
+            request_cached=self._cached,
+            window=self._window,
+            rates=services.calibration.rates,
+            sizes=services.sizes,
+            model=services.model.info.name,
+            now=services.now,
+            new_id=services.new_id,
+            monotonic=services.monotonic,
+            run_id=invocation.run_id,
+            request_started_at=started,
+            book=self._book,
+            report=services.metrics.summary_made,
+        )
+
+    async def _book(self, call: ModelCall) -> None:
+        invocation = self._invocation
+        invocation.run_counters.usage += call.usage
+        call = replace(call, invocation_id=invocation.id)
+        invocation.services.metrics.model_called(call)
+        await invocation.services.ledger.model_called(call)
+
+    def _job_due(self, records: Sequence[Stamped]) -> bool:
+        """Return whether a job should look whether to summarise, once these records are stored.
+
+        The runner asks now and then, and with the run's last records.
+        """
+        if not self.policy.summarise or self.assembled is None:
+            return False
+        history = self._invocation.history
+        position, fork = (history[-1].position, history[-1].fork) if history else (0, 0)
+        stored = [_stored(record, position + n, fork) for n, record in enumerate(records, 1)]
+        since = sum(s.tokens for s in [*history[self._seen :], *stored])
+        making = self._making(Source.BACKGROUND, None, _whole(self.assembled) + since)
+        if making is None or due(replace(making, history=[*history, *stored])) is None:
+            return False
+        self._planted = True
+        self._invocation.services.metrics.summary_enqueued(self._invocation.filter_key, forced=False)
+        return True
+
+
+def _stored(record: Stamped, position: int, fork: int) -> Stored:
+    """Return the record as it will lie in the store."""
+    return Stored(
+        position=position,
+        fork=fork,
+        id=record.id,
+        at=record.at,
+        origin=record.origin,
+        record=record.record,
+        tokens=record.tokens,
+    )
+
+
+def _whole(assembled: Assembled) -> int:
+    """Return what the request would cost if nothing had been left out of it."""
+    return assembled.tokens + dict(assembled.window_used.parts).get("dropped", 0)
+
+
+def _told(made: Made, before: int, after: int) -> Summarising:
+    if made.advanced is None:
+        failed = made.reason in FAILURES
+        return Summarising(state="failed" if failed else "skipped", tokens_before=before, tokens_after=after)
+    return Summarising(
+        state="done",
+        tokens_before=before,
+        tokens_after=after,
+        summary_id=made.advanced.id,
+        position=made.advanced.boundary.position,
+    )

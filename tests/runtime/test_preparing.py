@@ -1,0 +1,257 @@
+"""What a run does about its context: summaries between its steps and before a call, compaction, preloads, jobs."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.runtime.context.digests import request_sha256
+from agents.runtime.context.injection import Block
+from agents.runtime.errors import ModelUnavailable
+from agents.runtime.events import (
+    AssistantMessage,
+    ContextCompacted,
+    Emitted,
+    Preloaded,
+    Summarising,
+    ToolReturned,
+    WindowUsed,
+)
+from agents.runtime.invocation import Invocation
+from agents.runtime.llm import LLMAgent
+from agents.runtime.memorystores import MemorySessionStore
+from agents.runtime.model import ModelInfo, Role
+from agents.runtime.policy import ANALYST, ContextPolicy
+from agents.runtime.session import Action, CancelReason, CancelToken
+from agents.runtime.summary.summarizer import ModelSummarizer
+from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, memory_runner, text, turn, usage
+from agents.runtime.tools import ToolContext, ToolResult
+from tests.runtime.samples import end_of, of, request, texts, tool
+
+INFO = ModelInfo(name="small", provider="testing", window_tokens=8_192)
+WORDS = "The harbour has forty moorings and the club pays nine hundred crowns for each of them every year. "
+ZH_WORDS = "港口有四十个泊位，俱乐部每年为每个泊位支付九百元。"
+EAGER = replace(ANALYST, keep_rounds=0, summary_least=1, template="brief", fork="off")
+
+
+def summarizer(model: ScriptedModel) -> ModelSummarizer:
+    return ModelSummarizer(model)
+
+
+def told(emitted: list[Emitted]) -> list[str]:
+    return [e.state for e in of(emitted, Summarising)]
+
+
+async def long_result(arguments: Any, context: ToolContext) -> ToolResult:
+    return ToolResult(content=WORDS * 80)
+
+
+class Talk:
+    """One conversation with a small model: `say` plays turns and returns what came out."""
+
+    def __init__(self, policy: ContextPolicy, *summaries: Any, preloads: Any = (), tools: Any = None) -> None:
+        self.store = MemorySessionStore()
+        self.writer = ScriptedModel(*summaries, info=replace(INFO, name="writer"))
+        self.policy = policy
+        self.preloads = preloads
+        self.tools = [tool("look", long_result)] if tools is None else tools
+        self.model = ScriptedModel()
+        self.runs = 0
+
+    async def say(self, words: str, *turns: Any, cancel: CancelToken | None = None, **more: Any) -> list[Emitted]:
+        self.runs += 1
+        self.model = ScriptedModel(*turns, info=INFO)
+        agent = LLMAgent(
+            name="assistant", instruction="Help.", tools=self.tools, policy=self.policy, preloads=self.preloads
+        )
+        runner = memory_runner(self.model, agent=agent, store=self.store, summarizer=summarizer(self.writer))
+        if more.get("action") is Action.RETRY:
+            return await collect(runner, request(run_id=f"r{self.runs}", message=None, **more), cancel)
+        return await collect(runner, request(words, run_id=f"r{self.runs}", **more), cancel)
+
+    @property
+    def rows(self) -> list[Any]:
+        return self.store.summaries_of(self.store.session(owner_id=1, thread_id="t").id).rows
+
+
+async def test_context_5_10_a_request_of_70_percent_is_summarised_before_it_is_sent() -> None:
+    talk = Talk(replace(EAGER, summarise_in="background"), turn(text("They spoke of moorings.")))
+    for _ in range(4):
+        assert told(await talk.say(WORDS * 60, turn(text("Noted.")))) == []
+    emitted = await talk.say(WORDS * 60, turn(text("Yes.")))
+    assert told(emitted) == ["started", "done"]
+    started, done = of(emitted, Summarising)
+    assert started.tokens_before >= int(8_192 * 0.7) > done.tokens_after
+    assert done.summary_id == talk.rows[0].id and done.position == talk.rows[0].boundary.position
+    sent = talk.model.requests[0]
+    assert "They spoke of moorings." in sent.messages[0].text + sent.messages[1].text
+    assert sent.messages[-1].text.endswith(WORDS * 60)
+    assert texts(emitted) == ["Yes."]
+
+
+async def test_context_5_11_without_an_advance_the_same_request_is_sent() -> None:
+    talk = Talk(replace(EAGER, summarise_in="background", tailor=False), turn(text("")), turn(text("")))
+    for _ in range(4):
+        await talk.say(WORDS * 60, turn(text("Noted.")))
+    emitted = await talk.say(WORDS * 60, turn(text("Yes.")))
+    assert told(emitted) == ["started", "failed"]
+    assert [m.text for m in talk.model.requests[0].messages][1:] == [
+        part for _ in range(4) for part in (WORDS * 60, "Noted.")
+    ] + [WORDS * 60]
+    assert talk.rows == []
+
+
+async def test_context_5_12_a_summarizer_that_fails_leaves_the_run_alone() -> None:
+    talk = Talk(replace(EAGER, summarise_in="background"), turn(ModelUnavailable()))
+    for _ in range(4):
+        await talk.say(WORDS * 60, turn(text("Noted.")))
+    emitted = await talk.say(WORDS * 60, turn(text("Yes.")))
+    assert told(emitted) == ["started", "failed"]
+    assert texts(emitted) == ["Yes."]
+    assert end_of(emitted).type == "run_finished"
+
+
+async def test_context_2_14_a_run_summarises_between_its_steps_and_keeps_its_question_and_last_round() -> None:
+    talk = Talk(
+        replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, presummary_ratio=0.0, compact=False),
+        turn(text("Looked at the moorings twice.")),
+    )
+    emitted = await talk.say(
+        "How many moorings?",
+        turn(call("c1", "look", {})),
+        turn(call("c2", "look", {}), call("c3", "look", {})),
+        turn(text("Forty.")),
+    )
+    assert told(emitted) == ["started", "done"]
+    last = talk.model.requests[-1]
+    assert "Looked at the moorings twice." in last.messages[1].text
+    assert "How many moorings?" in last.messages[1].text
+    kept = [c.id for m in last.messages for c in m.tool_calls]
+    assert kept == ["c2", "c3"]
+    assert [m.tool_call_id for m in last.messages if m.role is Role.TOOL] == ["c2", "c3"]
+
+
+async def test_the_first_request_of_a_run_is_not_held_up_by_a_summary_between_steps() -> None:
+    talk = Talk(replace(EAGER, summary_ratio=None, presummary_ratio=0.0))
+    await talk.say("One", turn(text("Noted.")))
+    emitted = await talk.say("Two", turn(text("Noted.")))
+    assert told(emitted) == []
+
+
+async def test_context_2_12_a_job_is_asked_for_when_a_trigger_has_fired_and_not_before() -> None:
+    talk = Talk(ContextPolicy(summary_ratio=0.3, keep_rounds=0, summary_least=1))
+    await talk.say(WORDS, turn(text("Noted.")))
+    assert talk.store.summary_jobs(owner_id=1, thread_id="t", run_id="r1") == 0
+    await talk.say(WORDS * 80, turn(text(WORDS * 80)))
+    assert talk.store.summary_jobs(owner_id=1, thread_id="t", run_id="r2") == 1
+
+
+async def test_a_job_is_asked_for_every_50_events_of_a_long_run() -> None:
+    policy = ContextPolicy(
+        summary_ratio=0.5, presummary_ratio=0.0, keep_rounds=0, summary_least=1, tailor=False, compact=False
+    )
+    talk = Talk(policy)
+    await talk.say(WORDS * 80, turn(text("Noted.")))
+    assert talk.store.summary_jobs(owner_id=1, thread_id="t", run_id="r1") == 0
+    steps = [turn(call(f"c{n}", "look", {})) for n in range(30)]
+    await talk.say("Look thirty times.", *steps, turn(text("Done.")))
+    assert talk.store.summary_jobs(owner_id=1, thread_id="t", run_id="r2") == 2  # in the middle, and at the end
+
+
+async def test_what_the_window_holds_is_told_before_each_call() -> None:
+    talk = Talk(ContextPolicy())
+    emitted = await talk.say(ZH_WORDS, turn(call("c1", "look", {})), turn(text("Forty.")))
+    first, second = of(emitted, WindowUsed)
+    assert (first.window, first.source) == (8_192, "model")
+    assert dict(first.parts).keys() == {"system", "tools", "history"}
+    assert second.tokens == sum(tokens for tag, tokens in second.parts if tag != "dropped") > first.tokens
+    assert dict(second.parts)["results"] > 1_000
+
+
+async def test_a_step_of_compaction_is_stored_before_the_call_it_is_for_and_holds_afterwards() -> None:
+    talk = Talk(ContextPolicy(compact_keep_requests=0, keep_rounds=0, summarise=False))
+    await talk.say("Look", turn(call("c1", "look", {})), turn(text("Forty.")))
+    emitted = await talk.say("Again", turn(text("Forty.")))
+    (step,) = of(emitted, ContextCompacted)
+    assert (step.results, step.tokens > 500) == (1, True)
+    place = [type(e.event) for e in emitted]
+    assert place.index(ContextCompacted) < place.index(WindowUsed) < place.index(AssistantMessage)
+    compacted = next(m for m in talk.model.requests[0].messages if m.role is Role.TOOL)
+    assert len(compacted.text) < 1_000
+    again = await talk.say("Once more", turn(text("Forty.")))
+    assert of(again, ContextCompacted) == []
+    assert next(m for m in talk.model.requests[0].messages if m.role is Role.TOOL) == compacted
+    original = next(
+        s.record for s in talk.store.stored(owner_id=1, thread_id="t") if isinstance(s.record, ToolReturned)
+    )
+    assert original.content == WORDS * 80
+
+
+async def test_preloads_are_asked_once_per_run_and_a_retry_shows_the_same() -> None:
+    asked: list[str] = []
+
+    async def memory(invocation: Invocation) -> Block:
+        asked.append(invocation.run_id)
+        return Block(kind="memory", text=f"Memory as of {invocation.run_id}: 安娜喜欢简短的回答。")
+
+    async def nothing(invocation: Invocation) -> None:
+        return None
+
+    talk = Talk(ContextPolicy(), preloads=(memory, nothing))
+    emitted = await talk.say("Look", turn(call("c1", "look", {})), turn(text("Forty.")))
+    assert asked == ["r1"]
+    assert len(of(emitted, Preloaded)) == 1
+    first, second = talk.model.requests
+    assert all("Memory as of r1" in sent.messages[1].text for sent in (first, second))
+    await talk.say("", turn(text("Forty.")), action=Action.RETRY)
+    assert asked == ["r1"]
+    assert request_sha256(talk.model.requests[0]) == request_sha256(first)
+
+
+async def test_a_run_that_is_stopped_while_it_summarises_ends_at_once() -> None:
+    reached, never = asyncio.Event(), asyncio.Event()
+    talk = Talk(replace(EAGER, summarise_in="background"), turn(WaitFor(never, reached), text("Never.")))
+    for _ in range(4):
+        await talk.say(WORDS * 60, turn(text("Noted.")))
+    cancel = CancelToken()
+    running = asyncio.ensure_future(talk.say(WORDS * 60, turn(text("Yes.")), cancel=cancel))
+    await asyncio.wait_for(reached.wait(), 10)
+    cancel.cancel(CancelReason.USER)
+    emitted = await asyncio.wait_for(running, 10)
+    assert told(emitted) == ["started"]
+    assert end_of(emitted).type == "run_finished"
+    assert talk.model.requests == [] and talk.rows == []
+    assert talk.writer.closed == 1
+
+
+async def test_a_refused_summary_is_not_asked_for_at_every_step() -> None:
+    talk = Talk(
+        replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, presummary_ratio=0.0, compact=False, tailor=False),
+        *[turn(text(""))] * 2,
+    )
+    steps = [turn(call(f"c{n}", "look", {})) for n in range(4)]
+    emitted = await talk.say("Look four times.", *steps, turn(text("Done.")))
+    assert told(emitted) == ["started", "failed"]
+    assert texts(emitted)[-1] == "Done."
+
+
+@pytest.mark.parametrize("reported", [100, 0])
+async def test_what_a_call_cost_teaches_the_estimate(reported: int) -> None:
+    class Learning:
+        def __init__(self) -> None:
+            self.learnt: list[int] = []
+
+        def learn(self, mix: Any, prompt_tokens: int) -> None:
+            self.learnt.append(prompt_tokens)
+
+        @property
+        def rates(self) -> Any:
+            from agents.runtime.tokens import DEFAULT_RATES
+
+            return DEFAULT_RATES
+
+    learning = Learning()
+    model = ScriptedModel(turn(text("a"), usage(reported, 1)), info=INFO)
+    await collect(memory_runner(model, calibration=learning), request())
+    assert learning.learnt == [reported]
