@@ -8,12 +8,12 @@ neighbour lends its words; vectors, lengths and, for events, speakers, questions
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from django.db import connection
@@ -24,7 +24,8 @@ from agents.models.search_entry import Kind
 
 CANDIDATES: Final = 100
 NEAREST: Final = 50
-MOST_HITS: Final = 6_000  # of the rarest terms, to choose candidates from; commoner ones only weigh them
+NEAR_BY_SIGNS: Final = 600  # among these are the ten nearest, and 99 in 100 of the fifty
+MOST_HITS: Final = 3_000  # of the rarest terms, to choose candidates from; commoner ones only weigh them
 EXACT_ROWS: Final = 20_000  # in larger scopes vectors re-rank and find nothing of their own
 LEAST_LIKENESS: Final = 0.3  # cosine; what is further away answers nothing
 QUERY_CHARS: Final = 4_000
@@ -49,59 +50,81 @@ _SCOPE = "e.owner_id = %(owner)s and e.kind = any(%(kinds)s){groups}{created}"
 # Casts keep the arithmetic in float8: in numeric, ln alone takes 5 microseconds. `offset 0` keeps each look-up by
 # itself: the planner guesses a lexeme in 0.5 % of all rows and would join the wrong way round. `fence` is `scope`, its
 # owner out of reach of an index: the lexemes name it already, and all of the owner's rows would be looked up as well.
+# A hit is one number, its entry's id and in the last 15 bits its length: one array to make and take apart, not two.
+# Rows come back as one, of arrays: a thousand values cost less than fifty rows.
+_HITS = """select count(*)::int df, array_agg(e.id << 15 | e.length) hits from agents_searchentry e
+    where e.terms @@ q.tq and {fence}{must} offset 0"""
 _SQL = """
 with given as materialized (
   select lexeme, tq from wb_query(%(owner)s, %(text)s) order by md5(lexeme) limit 256),
 n as materialized (select coalesce(%(n)s::float8, (select count(*) from agents_searchentry e where {scope})) n),
 q as materialized (
   select row_number() over ()::int ord, sum(known) over (order by known, lexeme) upto,
-    row_number() over (partition by known is null order by known, lexeme) nth, x.*
+    row_number() over (order by known, lexeme) nth, x.*
   from (
     select lexeme, tq, k.df known from given
-    left join unnest(%(lexemes)s::text[], %(dfs)s::int[]) k(l, df) on k.l = lexeme
+    left join (select key, value::int df from json_each_text(%(words)s)) k on k.key = lexeme
     order by case when (select count(*) from given) > {most} then nullif((select count(*) from (
       select from agents_searchentry e where e.terms @@ tq and {fence} limit 1000) x), 0) end nulls last, lexeme
     limit {most}) x),
-must as materialized (select string_agg(tq::text, ' & ')::tsquery tq from wb_query(%(owner)s, %(phrase)s)),
+{phrase}
+fresh as materialized (select q.ord, e.* from q cross join lateral ({hits_of}) e where q.known is null),
 h as materialized (
-  select q.ord, e.df, e.ids, e.lengths from q cross join lateral (
-    select count(*)::int df, array_agg(e.id) ids, array_agg(e.length) lengths from agents_searchentry e
-    where e.terms @@ q.tq and {fence}{must} offset 0) e
-  where q.known is null or q.upto <= {hits} or q.nth <= 2),
+  select * from fresh union all select q.ord, e.* from q cross join lateral ({hits_of}) e
+  where q.known is not null and (
+    q.upto + (select coalesce(sum(df), 0) from fresh where df <= q.known) <= {hits}
+    or q.nth + (select count(*) from fresh where df between 1 and q.known) <= 2)),
 d as materialized (
-  select ord, q.lexeme, coalesce(h.df, q.known) df, ids, lengths from q left join h using (ord)
+  select ord, q.lexeme, coalesce(h.df, q.known) df, hits from q left join h using (ord)
   where coalesce(h.df, q.known) > 0),
 rare as (
-  select ln(1 + greatest((select n from n) - df + .5::float8, .5::float8) / (df + .5::float8)) idf, ids, lengths
-  from (select d.*, sum(df) over w total, row_number() over w nth from d where ids is not null
+  select ln(1 + greatest((select n from n) - df + .5::float8, .5::float8) / (df + .5::float8)) idf, hits
+  from (select d.*, sum(df) over w total, row_number() over w nth from d where hits is not null
         window w as (order by df, ord)) x
   where total <= {hits} or nth <= 2),
 scored as (
-  select id, sum(rare.idf / (1.63::float8 + .009::float8 * length)) s
-  from rare cross join lateral unnest(ids, lengths) x(id, length) group by 1),
-top as (select id from scored order by s desc limit {candidates}),
+  select hit >> 15 id, sum(rare.idf / (1.63::float8 + .009::float8 * (hit & 32767))) s
+  from rare cross join lateral unnest(hits) x(hit) group by hit),
+top as (select id from scored order by s desc, id limit {candidates}),
 {near}
-win as materialized (
-  select distinct e.kind, e.group_id, e.position + x p from (select * from top{or_near}) t
-  join agents_searchentry e on e.id = t.id and {scope} cross join generate_series(-2, 2) x)
-select e.kind, e.ref, e.group_id, e.position, e.length, {cosine}, {chat},
-  array(select ord from q where e.terms @@ q.tq) m,
-  case when row_number() over () = 1 then json_build_object('n', (select n from n),
-    'df', (select json_agg(json_build_array(ord, df, lexeme)) from d), 'wide', {wide})::text end
-from win cross join lateral (
-  select e.* from agents_searchentry e
-  where {scope} and e.kind = win.kind and e.group_id = win.group_id and e.position = win.p offset 0) e{vectors}
+best as materialized (
+  select e.kind, e.group_id, e.position from (select id from top{or_near}) t
+  join agents_searchentry e on e.id = t.id and {scope}),
+w as (
+  select distinct x.* from best cross join lateral (
+    select array_position(%(kinds)s, e.kind) kind, e.ref, e.group_id, e.position, e.length, {cosine}::real cosine,
+      {chat},
+      (select coalesce(bit_or(1::bigint << q.ord), 0) from q where e.terms @@ q.tq) words
+    from agents_searchentry e{vectors}
+    where {scope} and e.kind = best.kind and e.group_id = best.group_id
+      and e.position between best.position - 2 and best.position + 2 offset 0) x)
+select json_build_object('n', (select n from n),
+    'df', (select json_agg(json_build_array(ord, df, lexeme)) from d), 'wide', {wide})::text,
+  array_agg(kind), array_agg(ref), array_agg(group_id), array_agg(position), array_agg(length), array_agg(cosine),
+  array_agg(words), array_agg(asks), array_agg(tells_time), array_agg(speaks), array_agg(created)
+from w having count(*) > 0
 """
+# Signs alone are a sixteenth of a vector and are read from the index; what is near by them is compared exactly.
 _NEAR = """near as materialized (
   select id from (
-    select e.entry_id id, e.vector <#> %(vector)s::halfvec far from agents_embedding e
-    where {scope} and e.model = %(model)s and (select n from n) <= {exact} order by 2 limit {nearest}) x
+    select x.id, v.vector <#> %(vector)s::halfvec far from (
+      select e.entry_id id from agents_embedding e
+      where {scope} and e.model = %(model)s and (select n from n) <= {exact}
+      order by e.signs <~> binary_quantize(%(vector)s::halfvec) limit {signs}) x
+    cross join lateral (
+      select v.vector from agents_embedding v where v.entry_id = x.id and v.owner_id = %(owner)s offset 0) v
+    order by 2 limit {nearest}) x
   where far <= -{least}::float8),"""
 _COSINE = "case when v.model = %(model)s then -(v.vector <#> %(vector)s::halfvec) end"
-_VECTORS = "\nleft join agents_embedding v on v.entry_id = e.id and v.owner_id = %(owner)s"
-_CHAT = """e.terms @@ wb_quote(%(owner)s, '#q')::tsquery, e.terms @@ wb_quote(%(owner)s, '#t')::tsquery,
-  e.terms @@ (select string_agg(wb_quote(%(owner)s, '@' || lexeme), ' | ')::tsquery from q), e.created::date"""
-_NO_CHAT = "false, false, false, null::date"
+_VECTORS = """ left join lateral (
+      select v.model, v.vector from agents_embedding v
+      where v.entry_id = e.id and v.owner_id = %(owner)s offset 0) v on true"""
+_MUST = """must as materialized (
+  select string_agg(tq::text, ' & ')::tsquery tq from wb_query(%(owner)s, %(phrase)s)),"""
+_CHAT = """e.terms @@ wb_quote(%(owner)s, '#q')::tsquery asks, e.terms @@ wb_quote(%(owner)s, '#t')::tsquery tells_time,
+      e.terms @@ (select string_agg(wb_quote(%(owner)s, '@' || lexeme), ' | ')::tsquery from q) speaks,
+      e.created::date created"""
+_NO_CHAT = "false asks, false tells_time, false speaks, null::date created"
 _WIDE = """(select json_build_array(array_agg(e.position), array_agg(s))
     from scored join agents_searchentry e using (id))"""
 
@@ -153,23 +176,34 @@ class Scope:
         return isinstance(self.groups, Sequence) and len(self.groups) == 1
 
 
-class _Row(NamedTuple):
-    kind: str
-    ref: int
-    group_id: int
-    position: int
-    length: int
-    cosine: float | None
-    asks: bool
-    tells_time: bool
-    speaks: bool | None
-    created: date | None
-    terms: list[int]
-    about: str | None
+class _Rows:
+    """What a search weighs, as columns: candidates and their neighbours, each once. words: a bit for each term."""
 
-    @property
-    def place(self) -> tuple[str, int, int]:
-        return self.kind, self.group_id, self.position
+    def __init__(self, kinds: Sequence[Kind], columns: Sequence[Sequence[Any]]) -> None:
+        kind, ref, group, position, length, cosine, words, asks, tells_time, speaks, created = columns
+        self.kinds = kinds
+        self.kind, self.ref, self.group = np.array(kind), np.array(ref), np.array(group)
+        self.position, self.words = np.array(position), np.array(words)
+        self.length = np.array(length, dtype=np.float64)
+        self.cosine = np.array(cosine, dtype=np.float64)  # nan: no vector
+        self.asks, self.tells_time = np.array(asks), np.array(tells_time)
+        self.speaks = np.array(speaks, dtype=bool)
+        self.created: Sequence[date | None] = created
+
+    def __len__(self) -> int:
+        return len(self.ref)
+
+    def around(self, distances: Iterable[int]) -> dict[int, NDArray[Any]]:
+        """Return for each distance, row by row, the index of the row so far on in its group, -1 = it is not here."""
+        group = np.unique(self.group * (len(self.kinds) + 1) + self.kind, return_inverse=True)[1].astype(np.int64)
+        place = (group << 33) + self.position
+        order = np.argsort(place)
+        ordered = place[order]
+        found = {}
+        for distance in distances:
+            at = np.searchsorted(ordered, place + distance).clip(max=len(ordered) - 1)
+            found[distance] = np.where(ordered[at] == place + distance, order[at], -1)
+        return found
 
 
 def search(scope: Scope, query: str, *, limit: int = 26, vector: Vector | None = None) -> tuple[Ranked, ...]:
@@ -185,13 +219,13 @@ def search(scope: Scope, query: str, *, limit: int = 26, vector: Vector | None =
         vector = None
     counted = _counts.get(scope)
     with connection.cursor() as cursor:
-        given: dict[str, Any] = {"text": clean(query), "phrase": " ".join(quoted), "n": counted.n}
-        given |= {"lexemes": list(counted.words), "dfs": list(counted.words.values())}
+        given: dict[str, Any] = {"text": clean(query), "phrase": " ".join(quoted)}
+        given |= {"n": counted.n, "words": json.dumps(counted.words)}
         cursor.execute(_statement(scope, vector, given), given)
-        rows = [_Row(*row) for row in cursor.fetchall()]
-    if not rows:
+        found = cursor.fetchone()
+    if found is None:
         return ()
-    about = json.loads(next(row.about for row in rows if row.about))
+    about, rows = json.loads(found[0]), _Rows(scope.kinds, found[1:])
     if not quoted:
         _counts.put(scope, about["n"], {lexeme: df for _, df, lexeme in about["df"] or ()})
     scores = _weigh(rows, about, dates_in(query) if Kind.EVENT in scope.kinds else ())
@@ -223,29 +257,33 @@ def _statement(scope: Scope, vector: Vector | None, given: dict[str, Any]) -> st
         given |= {"since": scope.created[0], "until": scope.created[1]}
         created = " and e.created >= %(since)s and e.created < %(until)s"
     if vector is not None:
-        values = "[" + ",".join(f"{x:.6g}" for x in vector.values) + "]"
-        given |= {"vector": values, "model": vector.model}
+        given |= {"vector": f"[{','.join(map('{:.6g}'.format, vector.values))}]", "model": vector.model}
     where = _SCOPE.format(groups=groups, created=created)
+    fence = where.replace("e.owner_id", "e.owner_id + 0")
+    must = " and e.terms @@ (select tq from must)" if given["phrase"] else ""
     near = _NEAR.format(
         scope=_SCOPE.format(groups=groups, created=""),
         exact=EXACT_ROWS,
         nearest=NEAREST,
+        signs=NEAR_BY_SIGNS,
         least=LEAST_LIKENESS,
     )
-    return _SQL.format(
+    statement = _SQL.format(
         scope=where,
-        fence=where.replace("e.owner_id", "e.owner_id + 0"),
+        fence=fence,
         most=MOST_TERMS,
         candidates=CANDIDATES,
         hits=MOST_HITS,
-        must=" and e.terms @@ (select tq from must)" if given["phrase"] else "",
+        phrase=_MUST if must else "",
+        hits_of=_HITS.format(fence=fence, must=must),
         near=near if vector is not None else "",
-        or_near=" union select * from near" if vector is not None else "",
+        or_near=" union select id from near" if vector is not None else "",
         cosine=_COSINE if vector is not None else "null",
         vectors=_VECTORS if vector is not None else "",
         chat=_CHAT if Kind.EVENT in scope.kinds else _NO_CHAT,
         wide=_WIDE if scope.is_one_group else "null",
     )
+    return " ".join(statement.split())  # psycopg keeps what it made of a statement if that is shorter than 4,096
 
 
 def _groups(groups: Groups, given: dict[str, Any]) -> str:
@@ -260,28 +298,23 @@ def _groups(groups: Groups, given: dict[str, Any]) -> str:
     return " and e.group_id = any(%(groups)s::bigint[])"
 
 
-def _weigh(rows: Sequence[_Row], about: Mapping[str, Any], dates: Sequence[tuple[date, date]]) -> Floats:
-    at = {row.place: i for i, row in enumerate(rows)}
-    around = {d: np.array([at.get((r.kind, r.group_id, r.position + d), -1) for r in rows]) for d in LENT}
-    lengths = np.array([row.length for row in rows], dtype=np.float64)
-    df = {ord_: count for ord_, count, _ in about["df"] or ()}
-    column = {ord_: i for i, ord_ in enumerate(df)}
-    found = np.zeros((len(rows) + 1, len(df)))  # the last row stands for a neighbour that is not here
-    pairs = [(i, column[ord_]) for i, row in enumerate(rows) for ord_ in row.terms if ord_ in column]
-    found[[i for i, _ in pairs], [j for _, j in pairs]] = 1.0
-    counts = np.array(list(df.values()), dtype=np.float64)
+def _weigh(rows: _Rows, about: Mapping[str, Any], dates: Sequence[tuple[date, date]]) -> Floats:
+    around = rows.around(LENT)
+    terms = about["df"] or ()
+    counts = np.array([count for _, count, _ in terms], dtype=np.float64)
     idf = np.log(1 + np.maximum(about["n"] - counts + 0.5, 0.5) / (counts + 0.5))
-    found[:-1] *= idf * (1.9 / (1.63 + 0.009 * lengths))[:, None]
+    found = np.zeros((len(rows) + 1, len(terms)))  # the last row stands for a neighbour that is not here
+    found[:-1] = rows.words[:, None] >> np.array([ord_ for ord_, _, _ in terms], dtype=np.int64) & 1
+    found[:-1] *= idf * (1.9 / (1.63 + 0.009 * rows.length))[:, None]
     lent = found[:-1]
     for distance, part in LENT.items():
         lent = np.maximum(lent, part * found[around[distance]])
-    score = _to_one(lent.sum(axis=1)) + _wide(rows, about, float(lengths.mean()))
-    score += VECTOR * _likeness(rows, around) / 4 + LENGTH * np.minimum(lengths, 30) / 30
-    score -= QUESTION * np.array([row.asks for row in rows])
-    score += SPEAKER * np.array([bool(row.speaks) for row in rows])
+    score = _to_one(lent.sum(axis=1)) + _wide(rows, about)
+    score += VECTOR * _likeness(rows, around) / 4 + LENGTH * np.minimum(rows.length, 30) / 30
+    score += SPEAKER * rows.speaks - QUESTION * rows.asks
     if dates:
-        score += DATE * np.array([any(a <= r.created < b for a, b in dates) if r.created else 0 for r in rows])
-        score += TIME * np.array([row.tells_time for row in rows])
+        score += DATE * np.array([any(a <= day < b for a, b in dates) if day else 0 for day in rows.created])
+        score += TIME * rows.tells_time
     return np.asarray(score)
 
 
@@ -290,9 +323,9 @@ def _to_one(values: Floats) -> Floats:
     return values / most if most > 0 else values
 
 
-def _likeness(rows: Sequence[_Row], around: Mapping[int, NDArray[Any]]) -> Floats:
+def _likeness(rows: _Rows, around: Mapping[int, NDArray[Any]]) -> Floats:
     """Return how like the question each text is, with half of its neighbours' likeness, in standard deviations."""
-    known = np.array([np.nan if row.cosine is None else row.cosine for row in rows] + [np.nan])
+    known = np.append(rows.cosine, np.nan)
     if np.isnan(known).all():
         return np.zeros(len(rows))
     known = np.where(np.isnan(known), np.nanmean(known), known)
@@ -301,7 +334,7 @@ def _likeness(rows: Sequence[_Row], around: Mapping[int, NDArray[Any]]) -> Float
     return (near - near.mean()) / spread if spread > 1e-6 else np.zeros(len(rows))
 
 
-def _wide(rows: Sequence[_Row], about: Mapping[str, Any], length: float) -> Floats:
+def _wide(rows: _Rows, about: Mapping[str, Any]) -> Floats:
     """Return what the wide surroundings in one long group add. It was measured on turns of TURN lexemes; passages are
     longer, so it reaches over fewer of them."""
     if not about["wide"] or not about["wide"][0] or about["n"] < WIDE_FROM:
@@ -309,7 +342,7 @@ def _wide(rows: Sequence[_Row], about: Mapping[str, Any], length: float) -> Floa
     positions, scores = (np.array(values, dtype=np.float64) for values in about["wide"])
     order = np.argsort(positions)
     positions, scores = positions[order], scores[order]
-    mine = np.array([row.position for row in rows], dtype=np.float64)
+    mine, length = rows.position.astype(np.float64), float(rows.length.mean())
     first, last = np.searchsorted(positions, mine - WIDE), np.searchsorted(positions, mine + WIDE, side="right")
     sums = [
         float((scores[a:b] * FADING ** (np.abs(positions[a:b] - p) * max(1.0, length / TURN))).sum())
@@ -318,16 +351,16 @@ def _wide(rows: Sequence[_Row], about: Mapping[str, Any], length: float) -> Floa
     return _to_one(np.array(sums))
 
 
-def _best(rows: Sequence[_Row], scores: Floats, limit: int) -> tuple[Ranked, ...]:
-    best: dict[tuple[str, int], Ranked] = {}
-    groups, positions = np.array([row.group_id for row in rows]), np.array([row.position for row in rows])
-    for i in np.lexsort((positions, groups, -scores)):
-        row = rows[i]
-        score = round(float(scores[i]), 4)
-        ranked = Ranked(ref=row.ref, kind=row.kind, group_id=row.group_id, position=row.position, score=score)
-        best.setdefault((row.kind, row.ref), ranked)
-        if len(best) == limit:
-            break
+def _best(rows: _Rows, scores: Floats, limit: int) -> tuple[Ranked, ...]:
+    order = np.lexsort((rows.position, rows.group, -scores))
+    columns = (column[order].tolist() for column in (rows.kind, rows.ref, rows.group, rows.position, scores))
+    best: dict[tuple[int, int], Ranked] = {}
+    for kind, ref, group, position, score in zip(*columns, strict=True):
+        if (kind, ref) not in best:
+            name = rows.kinds[kind - 1].value
+            best[kind, ref] = Ranked(ref=ref, kind=name, group_id=group, position=position, score=round(score, 4))
+            if len(best) == limit:
+                break
     return tuple(best.values())
 
 

@@ -8,6 +8,7 @@ index over words, and the nearest are found in narrow rows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -62,10 +63,11 @@ class Embedding(Owned):
     """An entry's vector of length 1, made by one embedder. Written by background/embed.py alone.
 
     model: agents.runtime.embedding.model_id. vector: null if that embedder cannot read the text. The database deletes
-    it with its entry; owner, kind and group are the entry's, so that the nearest are found without it.
+    it with its entry; owner, kind and group are the entry's, so that the nearest are found without it. It also keeps
+    the signs of each vector, and an index of them in a scope, embedding_signs (migration 0005).
     """
 
-    # no index of its own: embedding_scope begins with it
+    # no index of its own: embedding_signs begins with it
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     entry = models.OneToOneField(SearchEntry, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
@@ -74,10 +76,7 @@ class Embedding(Owned):
     vector = HalfVectorField(null=True, blank=True)
 
     class Meta:
-        indexes = [
-            # the nearest in a scope
-            models.Index(fields=["owner", "kind", "model", "group_id"], name="embedding_scope"),
-        ]
+        indexes: ClassVar[list[models.Index]] = []  # embedding_signs is of a column that Django does not know
 
     def __str__(self) -> str:
         return f"vector of entry {self.entry_id}"

@@ -206,6 +206,8 @@ def reason(trouble: str, name: str) -> str:
 
 # The passages of a search
 
+# The planner takes docs for one row and would read all their passages, or all of docs for each passage: `offset 0` and
+# `found` keep it to a look-up for each passage, and docs to one look.
 _FOUND = """
 with docs as materialized (
   select a.public_id, a.name, v.id, v.number, v.text_status
@@ -214,11 +216,15 @@ with docs as materialized (
   left join agents_session s on s.id = a.session_id
   where a.owner_id = %(owner)s and a.deleted_at is null and s.deleted_at is null and v.origin <> 'guard'
     and (%(sources)s::uuid[] is null or a.public_id = any(%(sources)s::uuid[]))),
+found as materialized (
+  select r.score, r.nth, p.* from unnest(%(refs)s::bigint[], %(scores)s::float8[]) with ordinality r(ref, score, nth)
+  cross join lateral (
+    select p.version_id, p.start, p."end", p.place, p.text from artifacts_passage p
+    where p.id = r.ref and p.owner_id = %(owner)s offset 0) p),
+of as materialized (select * from docs where id = any(array(select version_id from found))),
 hits as (
-  select d.public_id, d.name, d.number, p.start, p."end", p.place::text, p.text, r.score, r.nth
-  from unnest(%(refs)s::bigint[], %(scores)s::float8[]) with ordinality r(ref, score, nth)
-  join artifacts_passage p on p.id = r.ref and p.owner_id = %(owner)s
-  join docs d on d.id = p.version_id order by r.nth limit %(limit)s)
+  select of.public_id, of.name, of.number, f.start, f."end", f.place::text, f.text, f.score, f.nth
+  from found f join of on of.id = f.version_id order by f.nth limit %(limit)s)
 select (select count(*) from docs where text_status = 'ready'),
   (select json_agg(name) from (
     select name from docs where text_status in ('', 'waiting', 'reading') order by name limit %(unread)s) u)::text,
