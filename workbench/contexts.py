@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 
 from agents.runtime.model import FilePart
 from workbench import wording
+from workbench.inspector import Inspected
+from workbench.summarised import Divider
 from workbench.transcript import Answer, Said
 
 TITLE_CHARS = 60  # of a first message that stands in for a missing title
@@ -48,12 +50,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sessions:
-    """The list of conversations, newest first. more: cursor of the next page, "" at the end."""
+    """The list of conversations, newest first. more: cursor of the next page, "" at the end.
+
+    archived: these are the archived ones. some_archived: of a first page, whether there are any.
+    """
 
     groups: tuple[Group, ...]
     current: str = ""
     more: str = ""
     first: bool = True
+    archived: bool = False
+    some_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,8 @@ class Transcript:
 
     run_id: the run going on, "" if none; its own records are not in `entries`: the socket replays them.
     last_run, last_state: the newest run that `entries` knows. default_model: an answer by another one says so; "" if
-    there is no choice.
+    there is no choice. divider: where earlier messages are summarised, if that is among these entries; divider_at:
+    before which of them it stands, len(entries) = behind the last.
     """
 
     thread_id: str
@@ -82,13 +90,16 @@ class Transcript:
     last_run: str = ""
     last_state: str = ""
     default_model: str = ""
+    divider: Divider | None = None
+    divider_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPage:
     """The conversation page. new: nothing was said yet, and the thread exists in this page only.
 
-    models: names to choose from, the default first; none if there is no choice.
+    models: names to choose from, the default first; none if there is no choice. window: what the last request took of
+    its model's window, as CUSTOM `workbench.context` tells it; None before the first.
     """
 
     me: Me
@@ -101,16 +112,30 @@ class SessionPage:
     max_files: int = 10
     models: tuple[str, ...] = ()
     starters: tuple[wording.Starter, ...] = ()
+    archived: bool = False
+    window: dict[str, Any] | None = None
     words: dict[str, Any] = field(default_factory=wording.words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionsPage:
-    """The list on a page of its own."""
+    """The list on a page of its own. sessions: in the sidebar; listed: in the page."""
 
     me: Me
     sessions: Sessions
+    listed: Sessions
     deleted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectorPage:
+    """What a run did and what its model saw. own: the conversation is that of the person who looks."""
+
+    me: Me
+    sessions: Sessions
+    title: str
+    own: bool
+    inspected: Inspected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

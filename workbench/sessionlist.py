@@ -20,13 +20,13 @@ ID_DIGITS = 18
 
 def visible(owner_id: int) -> QuerySet[Session]:
     """Return the owner's conversations that are not deleted and in which something was said."""
-    return Session.objects.of(owner_id).filter(deleted_at=None, archived_at=None, last_position__gt=0)
+    return Session.objects.of(owner_id).filter(deleted_at=None, last_position__gt=0)
 
 
-def load(owner_id: int, *, current: str = "", cursor: str = "") -> Sessions:
+def load(owner_id: int, *, current: str = "", cursor: str = "", archived: bool = False) -> Sessions:
     """Return a page of the list, at most 50 rows. cursor: `more` of the page before; a broken one starts again."""
     at = _cursor(cursor)
-    rows = visible(owner_id)
+    rows = visible(owner_id).filter(archived_at__isnull=not archived)
     if at:
         rows = rows.filter(Q(active_at__lt=at[0]) | Q(active_at=at[0], id__lt=at[1]))
     found = list(_with_state(rows, owner_id).order_by("-active_at", "-id")[: PAGE + 1])
@@ -37,6 +37,8 @@ def load(owner_id: int, *, current: str = "", cursor: str = "") -> Sessions:
         current=current,
         more=f"{last.active_at.isoformat()},{last.pk}" if last else "",
         first=at is None,
+        archived=archived,
+        some_archived=at is None and visible(owner_id).filter(archived_at__isnull=False).exists(),
     )
 
 

@@ -10,6 +10,7 @@ from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
     AssistantMessage,
+    ContextCompacted,
     Outcome,
     RunFailed,
     RunFinished,
@@ -22,7 +23,7 @@ from agents.runtime.events import (
 )
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.stores.lines import Branching
-from workbench import documentwords, failurewords, wording
+from workbench import contextwords, documentwords, failurewords, wording
 
 ENDED_WITH_RUN = frozenset({ToolFailure.LOST, ToolFailure.RUN_ENDED})  # nobody went on without it
 BRIEF_MS = 50  # a shorter time is not worth a number
@@ -102,6 +103,14 @@ class Prose:
     kind: str = "prose"
 
 
+@dataclass(slots=True, kw_only=True)
+class Note:
+    """A line about what the model is shown from here on."""
+
+    text: str
+    kind: str = "note"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """Shown is number `now` of `total`. before, after: the forks that show its neighbours, None at either end.
@@ -131,6 +140,11 @@ class Said:
     kind: str = "said"
 
     @property
+    def until(self) -> int:
+        """Position of its last record."""
+        return self.position
+
+    @property
     def lang(self) -> str:
         return wording.language(self.text)
 
@@ -139,6 +153,7 @@ class Said:
 class Answer:
     """What a run did. state: running, done, stopped, failed, lost. ended: this article is the last of its run.
 
+    position, until: of the first record that it shows, and of the last that says or does something.
     message_id: the last assistant message, "" if there is none; asked_id: the user message it answers. versions: None
     if nobody asked for another answer. sources: document ids it could use, None = all. not_in_documents: it says that
     they do not answer.
@@ -147,6 +162,7 @@ class Answer:
     run_id: str
     at: datetime
     position: int
+    until: int = 0
     asked_id: str = ""
     message_id: str = ""
     first: bool = True
@@ -162,7 +178,7 @@ class Answer:
     model: str = ""
     sources: tuple[str, ...] | None = None
     not_in_documents: bool = False
-    parts: list[Phase | Prose] = field(default_factory=list)
+    parts: list[Phase | Prose | Note] = field(default_factory=list)
     versions: Versions | None = None
     kind: str = "answer"
 
@@ -210,6 +226,8 @@ class _Builder:
             self._answered(stored, record)
         elif isinstance(record, ToolReturned):
             self._returned(stored, record)
+        elif isinstance(record, ContextCompacted):
+            self._answer(stored).parts.append(Note(text=contextwords.compacted(record.results)))
         elif isinstance(record, (RunFinished, RunFailed)):
             self._ended(stored, record)
 
@@ -239,6 +257,7 @@ class _Builder:
                 run_id=run_id,
                 at=stored.at,
                 position=stored.position,
+                until=stored.position,
                 asked_id=self._asked_id,
                 first=first,
                 started_at=self._started.get(run_id),
@@ -251,7 +270,7 @@ class _Builder:
 
     def _answered(self, stored: Stored, record: AssistantMessage) -> None:
         answer = self._answer(stored)
-        answer.message_id = record.id
+        answer.message_id, answer.until = record.id, stored.position
         if record.seeded:
             answer.first = False
         if record.reasoning.strip():
@@ -284,6 +303,7 @@ class _Builder:
         step = self._steps.get(record.call_id)
         if step is None:  # the call lies on an older page
             return
+        self._answer(stored).until = stored.position
         words = wording.run_words()
         step.state = STATES.get(record.status, "failed")
         step.ms = record.elapsed_ms or None

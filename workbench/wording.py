@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from workbench import documentwords, failurewords
+from workbench import contextwords, documentwords, failurewords
 
 Lazy = str | Promise
 RUN_BRIEF_MS = 100  # of a run's time, which is not worth a number below
@@ -286,6 +286,7 @@ def words() -> dict[str, Any]:
         **run_words(),
         **_page_words(),
         **documentwords.script_words(),
+        **contextwords.script_words(),
     }
 
 

@@ -1,4 +1,5 @@
 // The field a message is written in: keys, size, Send and Stop, drop and paste. What is sent, thread.js decides.
+import { Gauge } from "gauge";
 import { imeOf } from "ime";
 import { Sources } from "sources";
 import { say } from "words";
@@ -14,6 +15,7 @@ export class Composer {
   #ime;
   #phase = "idle";
   #sources;
+  #gauge;
   #begun = ""; // a starter's text
 
   // on: { send({ text, files, steer }), stop(), editLast() }
@@ -40,6 +42,7 @@ export class Composer {
     if (picker.files.length) pick(); // chosen before this script ran
     this.#chooseModel(form.querySelector("#model"));
     this.#sources = new Sources(form.querySelector("#scope"), document.getElementById("scope-dialog"), drafts);
+    this.#gauge = new Gauge(form.querySelector("#gauge"), JSON.parse(document.getElementById("window").textContent));
     const { text, files } = drafts.load();
     if (text && !this.#text.value) this.#text.value = text;
     if (files.length) uploads.restore(files);
@@ -79,8 +82,10 @@ export class Composer {
     this.focus();
   }
 
-  // phase: of the run, as in reduce.js. While one goes on, Stop stands where Send was and Enter queues.
-  show(phase) {
+  // phase, window: of the run, as in reduce.js. While one goes on, Stop stands where Send was and Enter queues.
+  show({ phase, window: used }) {
+    this.#gauge.show(used);
+    document.getElementById("main").dataset.phase = phase;
     if (phase === this.#phase) return;
     this.#phase = phase;
     const running = ["sending", "running", "stopping"].includes(phase);

@@ -7,7 +7,8 @@ const BRIEF_MS = 100; // of a run's time, which is not worth a number below
 export function doing(state, now) {
   if (state.phase === "stopping") return say("stopping");
   if (state.waiting) return say("waiting", { time: ticking(Math.max(0, state.waiting.at + state.waiting.delayMs - now)) });
-  const last = state.items.at(-1);
+  if (state.summarising) return say("summarising");
+  const last = state.items.findLast((i) => i.kind !== "note");
   if (last?.kind === "thought" && last.open) return say("thinking");
   if (last?.kind === "text" && last.open) return say("writing");
   if (!last || last.kind === "said") return say("starting");

@@ -2,12 +2,14 @@
 import { refreshSidebar } from "sidebar";
 
 // Returns what hears the control frame `thread`. idle(): whether no run goes on here.
-export function hints({ id, queue, transcript, gone, idle }) {
+export function hints({ id, queue, transcript, gone, upkeep, idle }) {
   return ({ threadId, changed }) => {
     refreshSidebar();
     if (threadId !== id) return;
     if (/^(inbox|run_)/.test(changed)) queue.refresh();
     else if (changed === "line" && idle()) transcript.fetchAll();
+    else if (changed === "summary") transcript.marks();
+    else if (/^(un)?archived$/.test(changed)) upkeep.archived(changed === "archived");
     else if (changed === "deleted") gone.show();
     else if (changed === "restored") gone.hide();
   };

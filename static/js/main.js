@@ -17,6 +17,7 @@ import { adoptThread } from "sidebar";
 import { Socket } from "socket";
 import { Thread } from "thread";
 import { Transcript } from "transcript";
+import { Upkeep } from "upkeep";
 import { Uploads } from "uploads";
 import { Versions } from "versions";
 import { View } from "view";
@@ -61,10 +62,11 @@ const transcript = new Transcript({
   },
 });
 const versions = new Versions({ transcript, csrf });
+const upkeep = new Upkeep({ csrf, on: { address: () => transcript.address, told: () => transcript.marks() } });
 
 thread = new Thread(id, transcript.known, {
   view, scroll, composer, queue, announcer, drafts, transcript, started,
-  hint: hints({ id, queue, transcript, gone, idle: () => isOver(thread.state) }),
+  hint: hints({ id, queue, transcript, gone, upkeep, idle: () => isOver(thread.state) }),
   send: (frame) => socket?.send(frame) ?? false,
   isOpen: () => socket?.isOpen ?? false,
   wake: () => socket?.wake(),

@@ -2,7 +2,7 @@
 // Used by view.js alone. Only HTML the server rendered and sanitised goes in as HTML; model text as textContent.
 import { chips } from "cite";
 import { append, BRIEF_MS, isLive, put, row, tick, unfold, update } from "steps";
-import { clone, icon, phaseName, say, seconds, size, slot, speak, steps, thought, ticking } from "words";
+import { clone, icon, number, phaseName, say, seconds, size, slot, speak, steps, thought, ticking } from "words";
 
 export class Prose {
   #shown = 0;
@@ -74,6 +74,16 @@ export function readable(source) {
     .replace(/\[(\d+)\]\(#c-[a-z2-7]*\)?/g, "[$1]")
     .replace(/\[([^\]]*)\]\([^)]*\)?/g, "$1");
   return { tag: "p", text: text.replace(/^\s+/, "") };
+}
+
+// A line about what the model is shown from here on.
+export class Note {
+  constructor({ results }) {
+    this.node = clone("t-note");
+    put(slot(this.node, "text"), say(results === 1 ? "compactedOne" : "compacted", { n: number(results) }));
+  }
+
+  update() {}
 }
 
 export class Phase {

@@ -2,6 +2,7 @@
 //
 // phase: idle, sending, running, stopping, done, stopped, failed, lost. seq: the last frame seen of runId.
 // gap: a frame is missing; the follower must attach again after `seq`. forked: it replaced what stood there before.
+// window: what the newest request takes of the model's window; summary: id of the newest summary the run made.
 import * as items from "items";
 
 const OVER = new Set(["idle", "done", "stopped", "failed", "lost"]);
@@ -12,6 +13,7 @@ export function idle(threadId) {
   return {
     threadId, runId: null, seq: 0, phase: "idle", items: [], startedAt: null, endedAt: null, error: null,
     waiting: null, activities: {}, gap: false, early: false, forked: false, model: "", sources: null,
+    window: null, summarising: false, summary: "",
   };
 }
 
@@ -77,11 +79,7 @@ function apply(state, event, ours) {
     case "ACTIVITY_DELTA":
       return activity(state, event);
     case "CUSTOM":
-      if (event.name === "workbench.citation") {
-        return { ...state, items: items.put(state.items, "text", event.value.messageId, (i) => items.cited(i, event.value)) };
-      }
-      if (event.name !== "workbench.block") return state;
-      return { ...state, items: items.put(state.items, "text", event.value.messageId, (i) => items.block(i, event.value)) };
+      return custom(state, event.name, event.value, ours);
     case "MESSAGES_SNAPSHOT":
       return { ...state, forked: true };
     case "RUN_FINISHED":
@@ -92,6 +90,25 @@ function apply(state, event, ours) {
       });
     default:
       return state; // unknown events are ignored, never fatal
+  }
+}
+
+function custom(state, name, value, ours) {
+  if (name === "workbench.context") return context(state, value, ours);
+  const change = { "workbench.citation": items.cited, "workbench.block": items.block }[name];
+  return change ? { ...state, items: items.put(state.items, "text", value.messageId, (i) => change(i, value)) } : state;
+}
+
+function context(state, value, ours) {
+  switch (value.kind) {
+    case "window":
+      return { ...state, window: value };
+    case "summarising":
+      return { ...state, summarising: value.state === "started", summary: value.summaryId ?? state.summary };
+    case "compacted":
+      return { ...state, items: [...state.items, { kind: "note", id: `context-${ours.seq}`, results: value.results }] };
+    default:
+      return state;
   }
 }
 
@@ -154,5 +171,5 @@ function activity(state, event) {
 
 function over(state, event, phase, error) {
   const endedAt = event.timestamp ?? null;
-  return { ...state, phase, error, endedAt, waiting: null, items: items.settle(state.items, endedAt) };
+  return { ...state, phase, error, endedAt, waiting: null, summarising: false, items: items.settle(state.items, endedAt) };
 }

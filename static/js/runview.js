@@ -1,7 +1,7 @@
 // One run in the transcript: its articles, their parts, its head and its end. Used by view.js.
 import { sources } from "cite";
 import { doing, ending, overWords } from "endings";
-import { Phase, Prose } from "parts";
+import { Note, Phase, Prose } from "parts";
 import { isOver } from "reduce";
 import { fillSaid, headed, saidNode } from "said";
 import { scope } from "sources";
@@ -77,6 +77,9 @@ export class RunView {
     if (item.kind === "text") {
       if (part instanceof Phase) part.close(now);
       part = new Prose(item);
+    } else if (item.kind === "note") {
+      if (part instanceof Phase) part.close(now);
+      part = new Note(item);
     } else if (!(part instanceof Phase) || part.closed) {
       part = new Phase();
     }

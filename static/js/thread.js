@@ -174,9 +174,9 @@ export class Thread {
     const { view, scroll, composer, announcer } = this.#parts;
     view.render(state, this.#inbound.now());
     scroll.settle(view.blocks);
-    composer.show(state.phase);
+    composer.show(state);
+    if (state.summary && state.summary !== before.summary && !isOver(state)) this.#parts.transcript.marks();
     announcer.run(state);
-    document.getElementById("main").dataset.phase = state.phase;
     if (!isOver(before) && isOver(state) && state.runId && state.runId === before.runId) this.#ended(state);
   }
 
@@ -186,7 +186,7 @@ export class Thread {
     this.#askedId = "";
     this.#wantCancel = "";
     this.#parts.transcript.seen();
-    if (state.forked) this.#parts.transcript.versions();
+    if (state.forked) this.#parts.transcript.marks();
     refreshSidebar();
     this.#delivery.flush();
   }

@@ -1,5 +1,6 @@
 // The stored part of the conversation, as the server renders it: fetched again when the page may have missed something.
 import { sources } from "cite";
+import { graft as graftDivider, readable } from "divider";
 import { filesOf } from "edit";
 import { copyButtons } from "parts";
 import { graft, keepFocus } from "versions";
@@ -61,10 +62,15 @@ export class Transcript {
     fetch(`${this.address}seen/`, { method: "POST", headers: { "X-CSRFToken": this.#csrf } }).catch(() => {});
   }
 
-  // What has been replaced has versions now: their steppers come to what stands here already.
-  async versions() {
+  // What has been replaced has versions now, and earlier messages may be summarised: both come to what stands here
+  // already, which stays.
+  async marks() {
+    if (!this.#exists) return;
     const response = await this.#ask("");
-    if (response?.status === 200) graft(parsed(await response.text()));
+    if (response?.status !== 200 || response.redirected) return;
+    const fresh = parsed(await response.text());
+    graft(fresh);
+    this.#scroll.hold(() => graftDivider(fresh));
   }
 
   async #fetch(query) {
@@ -114,6 +120,7 @@ function parsed(html) {
   const box = document.createElement("template");
   box.innerHTML = html; // our own template: escaped, blocks sanitised
   copyButtons(box.content);
+  readable(box.content);
   for (const article of box.content.querySelectorAll(".msg-assistant")) sources(article);
   return box.content;
 }

@@ -18,8 +18,8 @@ export class Versions {
     const headers = { "X-CSRFToken": this.#csrf };
     const address = `${this.#transcript.address}line/`;
     const response = await fetch(address, { method: "POST", body, headers }).catch(() => null);
+    this.#busy = false; // what is pressed while the transcript comes counts: pressed twice, it names the same line
     if (response?.ok) await this.#transcript.fetchAll();
-    this.#busy = false;
   }
 }
 

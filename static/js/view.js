@@ -1,6 +1,7 @@
 // The transcript's DOM: only this module touches it, with what it is made of (runview, parts, steps, said).
 // render(state) may be called as often as there is news; a node, once made, stays the same node.
 import { sources } from "cite";
+import { cutAfter, readable } from "divider";
 import { copyButtons } from "parts";
 import { RunView } from "runview";
 import { saidNode } from "said";
@@ -14,6 +15,7 @@ export class View {
   constructor(live) {
     this.#live = live;
     copyButtons(document.getElementById("transcript"));
+    readable(document.getElementById("transcript"));
     for (const article of document.querySelectorAll("#transcript .msg-assistant")) sources(article);
   }
 
@@ -75,6 +77,7 @@ export class View {
     const all = [...document.querySelectorAll("#transcript > article, #live > article")];
     const from = all.indexOf(node);
     if (from < 0) return;
+    cutAfter(node);
     for (const gone of all.slice(itself ? from : from + 1)) gone.remove();
     this.#run = null;
   }

@@ -11,6 +11,11 @@ export function fill(sentence, values) {
   return sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
+// A sentence of a table of them; "" for a key that is not there.
+export function word(table, key) {
+  return words[table]?.[key] ?? "";
+}
+
 export function failure(code) {
   return words.failures[code] ?? words.failures.other;
 }
@@ -50,6 +55,10 @@ export function size(bytes) {
   let n = bytes, unit = 0;
   for (; n >= 1024 && unit < 3; unit++) n /= 1024;
   return `${n.toLocaleString(locale, { maximumFractionDigits: unit ? 1 : 0 })}\u00a0${units[unit]}`;
+}
+
+export function number(n) {
+  return n.toLocaleString(locale);
 }
 
 export function clock(at) {

@@ -95,7 +95,7 @@ def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
             "OPENAI_BASE_URL": model_server.base_url,
             "OPENAI_API_KEY": "test",
             "OPENAI_MODEL": "test",
-            "MODELS": '[{"name": "smaller"}]',
+            "MODELS": '[{"name": "smaller", "window": 20000}]',
             "RUNS_PER_OWNER": "20",
         },
     )

@@ -194,3 +194,23 @@ test("citations come before the text that uses them, once each; that documents d
   assert.deepEqual(item.citations, [value]);
   assert.equal(item.none, true);
 });
+
+const context = (value) => frame("CUSTOM", { name: "workbench.context", value });
+
+test("what the run says of its context: the newest window, a summary being made, results in short form", () => {
+  const opening = play([start(), context({ kind: "window", tokens: 5, window: 10, source: "guess" })]);
+  assert.equal(opening.window.tokens, 5);
+  const making = play([context({ kind: "summarising", state: "started", tokensBefore: 9 })], opening);
+  assert.deepEqual([making.summarising, making.summary], [true, ""]);
+  const made = play([
+    context({ kind: "summarising", state: "done", tokensBefore: 9, tokensAfter: 4, summaryId: "s1", position: 7 }),
+    context({ kind: "compacted", upTo: 4, results: 2, tokens: 90 }),
+    context({ kind: "window", tokens: 4, window: 10, source: "guess" }),
+  ], making);
+  assert.deepEqual([made.summarising, made.summary, made.window.tokens], [false, "s1", 4]);
+  assert.deepEqual(made.items.at(-1), { kind: "note", id: "context-5", results: 2 });
+  const again = play([context({ kind: "summarising", state: "started", tokensBefore: 9 }), context({ kind: "of tomorrow" })], made);
+  assert.equal(again.summary, "s1");
+  const over = play([frame("RUN_FINISHED", { outcome: { type: "cancelled" } })], again);
+  assert.deepEqual([over.summarising, over.phase], [false, "stopped"]);
+});

@@ -23,7 +23,7 @@ from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserM
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
 from agents.stores import inbox, lines, sessions
-from workbench import sessionlist, transcript, wording
+from workbench import sessionlist, summarised, transcript, windowmeter, wording
 from workbench.contexts import Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
@@ -157,13 +157,21 @@ def line(request: PageRequest, thread_id: str) -> HttpResponse:
 @require_GET
 @in_own_time
 def sessions_list(request: PageRequest) -> HttpResponse:
-    """Show the list of conversations: a page, or for htmx the fragment (?cursor= continues it, ?current= marks one)."""
+    """Show the list of conversations: a page, or for htmx the fragment.
+
+    ?cursor= continues it, ?current= marks one, ?archived shows those that are archived.
+    """
     found = sessionlist.load(
-        owner_id(request), current=request.GET.get("current", "")[:128], cursor=request.GET.get("cursor", "")[:80]
+        owner_id(request),
+        current=request.GET.get("current", "")[:128],
+        cursor=request.GET.get("cursor", "")[:80],
+        archived="archived" in request.GET,
     )
     if request.htmx:
         return render(request, "workbench/_sessions.html", {"sessions": found})
-    return render(request, "workbench/sessions.html", {"page": SessionsPage(me=me(request), sessions=found)})
+    aside = sessionlist.load(owner_id(request)) if found.archived else found
+    page = SessionsPage(me=me(request), sessions=aside, listed=found)
+    return render(request, "workbench/sessions.html", {"page": page})
 
 
 @login_required
@@ -260,6 +268,8 @@ def whole_page(request: PageRequest, found: Session, *, before: int | None = Non
         waiting=waiting(found) if before is None else (),
         max_files=settings.MAX_FILES_PER_MESSAGE,
         models=model_names(),
+        archived=found.archived_at is not None,
+        window=windowmeter.of_session(found),
     )
     return render(request, "workbench/session.html", {"page": page})
 
@@ -294,6 +304,7 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)
     last_run, last_state = newest_run(stored)
+    found_divider, at = summarised.among(history, entries, shown, run_id=run_id, newest=before is None)
     return Transcript(
         thread_id=found.thread_id,
         entries=shown,
@@ -302,6 +313,8 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
         last_run=last_run,
         last_state=last_state,
         default_model=next(iter(model_names()), ""),
+        divider=found_divider,
+        divider_at=at,
     )
 
 
