@@ -182,7 +182,8 @@ def _from_answer(found: _Found, message: AssistantMessage, order: int) -> None:
     _name_files(found, text, order)
     if message.finish_reason in (FinishReason.CANCELLED, FinishReason.ERROR):
         found.stopped = True
-    said = [s for s in signs.sentences(text) if not signs.empty_talk(s) and not s.endswith(("?", "？"))]
+    # a question asks, and what ends in a colon only leads to what follows
+    said = [s for s in signs.sentences(text) if not signs.empty_talk(s) and not s.endswith(("?", "？", ":", "："))]
     if said:
         found.answered = max(said, key=lambda s: (signs.weight(s), -said.index(s)))
     for i, sentence in enumerate(said):
@@ -218,7 +219,7 @@ def _from_result(found: _Found, returned: ToolReturned, order: int) -> None:
     first = next((line.strip() for line in returned.content.splitlines() if line.strip()), "")
     if returned.failure:
         found.add(ERRORS, f"{returned.name or 'tool'}: {first}", 2.5, order, 30)
-    elif first and family_of(returned.name) not in ("files", "shell"):
+    elif first and family_of(returned.name) not in ("files", "shell", "search"):  # its first line only counts hits
         found.add(FACTS, f"{returned.name or 'tool'}: {first}", 0.5 + 0.25 * signs.weight(first), order, 30)
 
 

@@ -55,8 +55,9 @@ class Making:
     """Everything one making needs.
 
     history: the visible chain, oldest first, from complete_from on (0 = all of it); it must reach back to the boundary
-    of the summary before. filter_key: the scope. source: who asks; forced: no trigger needs to fire, and kept rounds
-    give way if nothing else could be covered. base: the newest summary as the caller knows it, for `due`.
+    of the summary before. filter_key: the scope. source: who asks. forced: no trigger needs to fire; kept rounds give
+    way if nothing else could be covered and nothing was before, or the conversation is archived. base: the newest
+    summary as the caller knows it, for `due`.
     request: about to be sent or last sent, whose view is this scope: for the triggers, and what a fork is put behind;
     None = what is new is measured, and there is no fork. request_tokens: 0 = not counted. request_parts: as in
     Assembled. request_cached: tokens of it that the provider had cached, None = it did not say.
@@ -219,7 +220,7 @@ def _plan(making: Making, base: Summary | None, trigger: Trigger | None = None) 
         return replace(work, reason=Reason.NOTHING_TO_SAY if empty else Reason.NOTHING_NEW)
     if not found.fired:
         return replace(work, reason=Reason.NOT_DUE)
-    covered = fresh[: _until(making, fresh, sizes)]
+    covered = fresh[: _until(making, base, fresh, sizes)]
     if not covered:
         return replace(work, reason=Reason.NOTHING_NEW)
     said = lines(covered, making.formatters)
@@ -261,16 +262,18 @@ def _reaches_back(making: Making, base: Summary | None) -> bool:
     return not making.history or making.history[0].position <= base.boundary.position + 1
 
 
-def _until(making: Making, fresh: Sequence[Stored], sizes: Sizes) -> int:
+def _until(making: Making, base: Summary | None, fresh: Sequence[Stored], sizes: Sizes) -> int:
     """Return how many of the new events may be covered."""
     if making.skip_recent is not None:
         skipped = max(0, making.skip_recent(fresh))
         return snapped(fresh, len(fresh) - skipped)
     policy, open_runs = making.policy, going(making.history)
+    # A person who asks again is not to lose one recent round after the other; an archived conversation is over.
+    give_way = making.forced and (base is None or making.source is Source.ARCHIVE)
     for rounds in range(policy.keep_rounds, -1, -1):
         keep = Keep(rounds=rounds, tokens=policy.keep_tokens, going=open_runs, running_run=_running(making))
         until = cut(fresh, keep, sizes.event)
-        if not making.forced or any(line.text for line in lines(fresh[:until], making.formatters)):
+        if not give_way or any(line.text for line in lines(fresh[:until], making.formatters)):
             break
     return until
 

@@ -77,6 +77,20 @@ async def test_citations_stay_with_their_sentences() -> None:
     assert [c.id for c in summary.citations] == ["aaaaaa"]
 
 
+async def test_counts_of_hits_and_words_that_only_lead_to_a_quotation_are_no_points() -> None:
+    talk = Talk()
+    talk.begin("What does a mooring cost? " + LONG * 2)
+    talk.answer("", call("c1", "search_knowledge", '{"query": "mooring"}'))
+    talk.result("c1", "2 passages from 1 of 2 documents, best first:\n" + LONG * 10, "search_knowledge")
+    talk.answer(
+        "This is what harbour.md says:\n\n> A mooring costs 900 crowns a year.\n\n港口.md 中是这样写的：\n\n" + LONG * 3
+    )
+    talk.end()
+    text = (await summarised(talk)).text
+    assert "A mooring costs 900 crowns a year." in text
+    assert not any(lead in text for lead in ("best first", "harbour.md says", "这样写的"))
+
+
 async def test_chinese_is_summarised_in_chinese() -> None:
     talk = Talk()
     talk.begin("请写一份云南咖啡出口的报告，截止日期是3月15日。" + LONG_ZH * 3)

@@ -365,6 +365,15 @@ async def test_a_forced_summary_gives_up_kept_rounds_when_nothing_else_could_be_
     assert longer.report.trigger.name == "force"
 
 
+async def test_asking_again_for_a_summary_takes_no_recent_round_away() -> None:
+    policy = replace(POLICY, keep_rounds=2, summary_ratio=0.9)
+    desk, talk = Desk("Short.", policy=policy), long_talk(2)
+    assert (await desk.update(talk, forced=True, source=Source.MANUAL)).advanced is not None
+    again = await desk.update(talk, forced=True, source=Source.MANUAL)
+    assert again.reason is Reason.NOTHING_NEW
+    assert len(desk.calls) == 1
+
+
 async def test_within_a_run_only_a_turn_that_is_too_large_is_covered_up_to_its_latest_tool_round() -> None:
     policy = replace(POLICY, keep_rounds=1, keep_tokens=400, compact=False)
     talk = long_talk(1, times=1)
