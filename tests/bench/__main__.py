@@ -1,8 +1,10 @@
 """`make bench`: what the product costs and how fast it is, as a table.
 
 The web process is pinned to one core; this harness and its model server to another; PostgreSQL, Valkey and the worker
-run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, idle, memory,
-search, answering; search_million runs only so); `--quick` makes everything smaller, for a look and not for figures.
+run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, long, idle,
+memory, search, tokens, answering; search_million runs only so); `--quick` makes everything smaller, for a look and not
+for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench context`); with
+`--only context` nothing else, and without servers.
 """
 
 import argparse
@@ -10,6 +12,7 @@ import asyncio
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -160,6 +163,11 @@ class Bench:
         for events, ms, tokens in assembly.measure((50, 500, 2000)):
             self.say(f"Context assembly alone, {events} events ({tokens} tokens estimated): ms", f"{ms:.2f}")
 
+    async def long(self) -> None:
+        """The beginning of a request against the length of the conversation, with a boundary near the end."""
+        lengths = ("1000", "10000") if self.quick else ("1000", "10000", "100000")
+        await self.apart("tests.bench.longsession", "--events", *lengths)
+
     async def search(self) -> None:
         """Milliseconds of a search among 20,000 passages of one owner."""
         await self.apart("tests.bench.search", "--passages", "2000" if self.quick else "20000")
@@ -168,6 +176,10 @@ class Bench:
         """The same with 10,000 passages among 1,000,000 entries of 1,000 owners. Takes many minutes to write."""
         entries = "20000" if self.quick else "1000000"
         await self.apart("tests.bench.search", "--passages", "10000", "--entries", entries)
+
+    async def tokens(self) -> None:
+        """How far estimates of tokens are off after ten calls, by real tokenizers."""
+        await self.apart("tests.bench.tokens")
 
     async def answering(self) -> None:
         """Questions answered rightly without a key."""
@@ -228,7 +240,12 @@ def main() -> None:
     words = argparse.ArgumentParser(prog="make bench", description=__doc__)
     words.add_argument("--only", action="append", default=[])
     words.add_argument("--quick", action="store_true")
+    words.add_argument("--sets", type=Path, help="folder with the public data sets")
     options = words.parse_args()
+    if options.sets:
+        subprocess.run([sys.executable, "manage.py", "bench", "context", "--sets", options.sets], cwd=ROOT, check=True)
+    if options.only == ["context"]:
+        return
     os.sched_setaffinity(0, {HARNESS_CORE})
     with tempfile.TemporaryDirectory(prefix="wb", dir="/tmp") as folder, model_server() as model_port:
         os.sched_setaffinity(0, set(range(os.cpu_count() or 1)))  # the stack inherits it
@@ -251,10 +268,12 @@ def main() -> None:
                     bench.memory,
                     bench.starts,
                     bench.assembly,
+                    bench.long,
                     bench.stream,
                     bench.html,
                     bench.capacity,
                     bench.search,
+                    bench.tokens,
                     bench.answering,
                 )
             }

@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from agents.runtime.context.assemble import Frame, View, assemble, request_sha256
+from agents.runtime.context.assemble import Frame, View, assemble
+from agents.runtime.context.digests import request_sha256
 from agents.runtime.events import (
     AssistantMessage,
     Origin,

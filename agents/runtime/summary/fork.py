@@ -23,7 +23,7 @@ from agents.runtime.summaries import Summary
 from agents.runtime.summary.asking import Ask
 from agents.runtime.tokens import IMAGE_TOKENS, MESSAGE_TOKENS, Rates, measure
 
-WINDOW_SHARE: Final = 0.7
+WINDOW_SHARE: Final = 0.85  # more than the share at which any agent we ship summarises, or it could never fork
 RETRY_SHARE: Final = 0.5
 LEAST_CACHED: Final = 1_024  # what providers begin to cache at
 CACHED_COST: Final = 0.5

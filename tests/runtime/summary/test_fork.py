@@ -200,7 +200,7 @@ async def test_context_3_11_another_order_of_tools_is_another_prefix() -> None:
 
 def test_context_3_12_the_providers_own_budget_counts_when_it_is_smaller() -> None:
     policy = ContextPolicy()
-    assert first_budget(Window(tokens=131_072, source="test"), policy) == 91_750
+    assert first_budget(Window(tokens=131_072, source="test"), policy) == 111_411
     assert first_budget(Window(tokens=4_000, source="test"), policy) == 1_040
     assert first_budget(Window(tokens=131_072, source="test"), replace(policy, max_input_tokens=900)) == 900
     assert first_budget(Window(tokens=100, source="test"), policy) == 1
