@@ -7,12 +7,16 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import pgettext_lazy
 
+from agents.models.agent_policy import AgentPolicy
 from agents.models.event import Event
 from agents.models.job import Job
 from agents.models.model_call import ModelCall
 from agents.models.run import Inbox, Run
 from agents.models.search_entry import Embedding, SearchEntry
 from agents.models.session import Fork, Session, State
+from agents.models.summary import Summary
+from agents.models.token_rate import TokenRate
+from agents.policyform import NAMES, PolicyForm
 
 READ_BODIES = "agents.read_event_bodies"
 
@@ -36,6 +40,11 @@ def run_key(row: Any) -> str:
 @admin.display(description=pgettext_lazy("admin", "search entry"), ordering="entry_id")
 def entry(row: Any) -> str:
     return str(row.entry_id)
+
+
+@admin.display(description=pgettext_lazy("admin", "built from"), ordering="base_id")
+def base(row: Any) -> str:
+    return str(row.base_id or "-")
 
 
 class ReadOnlyAdmin(Base):
@@ -151,3 +160,34 @@ class EmbeddingAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     list_filter = ("kind", "model")
     ordering = ("-pk",)
+
+
+@admin.register(Summary)
+class SummaryAdmin(ReadOnlyAdmin):
+    bodies = ("text", "citations")
+    list_display = (
+        "id", "owner", conversation, "filter_key", "fork", "position", base, "covered_events", "tokens", "source",
+        "summarizer", "model", "created_at",
+    )  # fmt: skip
+    list_select_related = ("owner",)
+    list_filter = ("source", "summarizer", "model")
+    search_fields = ("=summary_id", "=session__thread_id", "=owner__username")
+
+
+@admin.register(AgentPolicy)
+class AgentPolicyAdmin(Base):
+    form = PolicyForm
+    list_display = ("agent", "values", "changed_at")
+    ordering = ("agent",)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return ((None, {"fields": ("agent", *NAMES)}),)
+
+    def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **more: Any) -> Any:
+        return PolicyForm  # its fields are made with the agent's own values, so there is nothing to choose from here
+
+
+@admin.register(TokenRate)
+class TokenRateAdmin(ReadOnlyAdmin):
+    list_display = ("id", "provider", "model", "calls", "updated_at")
+    list_filter = ("provider",)

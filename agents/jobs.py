@@ -12,11 +12,13 @@ from datetime import timedelta
 from typing import Final
 
 from celery import current_app
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
+from agents import holders
 from agents.models.job import Job
 
 logger = logging.getLogger(__name__)
@@ -29,11 +31,14 @@ SWEEP: Final = "agents.tasks.sweep"
 TITLE: Final = "title"  # name a conversation after its first run
 READ: Final = "read"  # scope "version:<pk>": read a file's text and make it searchable
 EMBED: Final = "embed"  # scope "artifact:<pk>" or "all": vectors for what is searchable by word already
+SUMMARY: Final = "summary"  # scope "" after events, "manual", "archive": bring a conversation's summary up to date
 AFTER_RUN: Final = (TITLE,)  # planted at the end of every run
+HEAVY: Final = frozenset({READ, EMBED})  # minutes of work: a queue of their own, so that titles need not wait for them
 
 SWEEP_EVERY_S: Final = 10.0
 MAX_ATTEMPTS: Final = 5
-# Longer than any job here takes without renewing it; a job whose worker died is done again after it.
+# Longer than any job here takes without renewing it; a job whose worker died is done again after it, or as soon as a
+# process on the same machine sees that.
 LEASE: Final = timedelta(seconds=90)
 RESEND_AFTER: Final = timedelta(seconds=60)
 # A fresh row is the sender's; only what has waited this long is sent again.
@@ -42,8 +47,9 @@ BACKOFF: Final = tuple(timedelta(seconds=s) for s in (10, 60, 300, 900))
 MAX_UNSENT: Final = 1_000
 
 _PLANT: Final = """
-insert into agents_job (kind, owner_id, scope, range, status, attempts, next_at, error_code, error_message, created_at)
-values (%s, %s, %s, '{}', 'queued', 0, clock_timestamp(), '', '', clock_timestamp())
+insert into agents_job (kind, owner_id, session_id, scope, range, status, attempts, next_at, error_code, error_message,
+                        created_at)
+values (%s, %s, %s, %s, '{}', 'queued', 0, clock_timestamp(), '', '', clock_timestamp())
 on conflict do nothing returning id
 """
 
@@ -62,40 +68,41 @@ class Claim:
     attempt: int
 
 
-def send(job_ids: Iterable[int]) -> None:
-    """Tell the broker about jobs whose rows are committed. Returns at once and never fails: the sweep is behind it."""
+def send(job_ids: Iterable[int], kind: str = TITLE) -> None:
+    """Tell the broker about jobs whose rows are committed. Returns at once and never fails: the sweep is behind it.
+
+    kind: of all of them; it says which queue they wait in.
+    """
     ids = tuple(job_ids)
     if not ids:
         return
     # The queue is short as long as the broker answers; when it does not, the rows can wait.
     if _sender._work_queue.qsize() < MAX_UNSENT:
-        _sender.submit(_publish, ids)
+        _sender.submit(_publish, ids, settings.HEAVY_QUEUE if kind in HEAVY else settings.QUICK_QUEUE)
 
 
-def plant(kind: str, *, owner_id: int | None, scope: str) -> None:
+def plant(kind: str, *, owner_id: int | None, scope: str, session_id: int | None = None) -> None:
     """Owe a job in the caller's transaction; it is sent once that is committed. Asking twice is asking once."""
     with connection.cursor() as cursor:
-        cursor.execute(_PLANT, [kind, owner_id, scope])
+        cursor.execute(_PLANT, [kind, owner_id, session_id, scope])
         planted = tuple(job_id for (job_id,) in cursor.fetchall())
-    transaction.on_commit(lambda: send(planted))
+    transaction.on_commit(lambda: send(planted, kind))
 
 
-def _publish(job_ids: tuple[int, ...]) -> None:
+def _publish(job_ids: tuple[int, ...], queue: str) -> None:
     try:
         for job_id in job_ids:
-            current_app.send_task(RUN_JOB, kwargs={"job_id": job_id}, retry=False, ignore_result=True)
+            current_app.send_task(RUN_JOB, kwargs={"job_id": job_id}, queue=queue, retry=False, ignore_result=True)
     except (OperationalError, OSError) as error:
         logger.warning("jobs not sent, the sweep will: %s", type(error).__name__)
 
 
 def claim(job_id: int) -> Claim | None:
-    """Take a job for LEASE; None if it is done, dead, gone, or another worker has it."""
-    free = Q(status=Job.Status.QUEUED) | Q(status=Job.Status.RUNNING, lease_expires_at__lt=Now())
-    taken = Job.objects.filter(free, pk=job_id).update(
-        status=Job.Status.RUNNING, attempts=F("attempts") + 1, lease_expires_at=Now() + LEASE
-    )
-    if not taken:
-        return None
+    """Take a job for LEASE; None if it is done, dead, gone, or another worker has it that is not known to be dead."""
+    if not _take(job_id):
+        _free_lost(pk=job_id)
+        if not _take(job_id):
+            return None
     job = Job.objects.get(pk=job_id)
     if job.attempts > MAX_ATTEMPTS:
         _bury(job_id, "worker_lost", "Every worker that tried it died.")
@@ -110,14 +117,49 @@ def claim(job_id: int) -> Claim | None:
     )
 
 
+def _take(job_id: int) -> int:
+    free = Q(status=Job.Status.QUEUED) | Q(status=Job.Status.RUNNING, lease_expires_at__lt=Now())
+    return Job.objects.filter(free, pk=job_id).update(
+        status=Job.Status.RUNNING,
+        attempts=F("attempts") + 1,
+        lease_expires_at=Now() + LEASE,
+        held_by=holders.me(),
+    )
+
+
+def _free_lost(**which: int) -> None:
+    """End the lease of jobs whose worker was a process of this machine and lives no more."""
+    held = Job.objects.filter(
+        status=Job.Status.RUNNING, lease_expires_at__gt=Now(), held_by__startswith=f"{holders.machine()} "
+    )
+    for job in held.filter(**which).only("attempts", "held_by"):
+        if holders.gone(job.held_by):
+            Job.objects.filter(pk=job.pk, status=Job.Status.RUNNING, attempts=job.attempts).update(
+                lease_expires_at=Now() - timedelta(seconds=1)
+            )
+
+
 def renew(job: Claim) -> bool:
     """Have the job for LEASE from now on; False if somebody else has it by now. For jobs that may take longer."""
     return bool(_mine(job).update(lease_expires_at=Now() + LEASE))
 
 
-def done(job: Claim) -> None:
-    """Close a job that was done."""
-    _mine(job).update(status=Job.Status.DONE, ended_at=Now(), lease_expires_at=None, error_code="", error_message="")
+def done(job: Claim, result: str = "") -> None:
+    """Close a job that was done. result: a code of what came of it, kept in the row's `range`."""
+    kept = {"range": {"result": result[:64]}} if result else {}
+    _mine(job).update(
+        status=Job.Status.DONE, ended_at=Now(), lease_expires_at=None, error_code="", error_message="", **kept
+    )
+
+
+def latest(kind: str, *, owner_id: int, session_id: int, scope: str) -> tuple[str, str] | None:
+    """Return (status, result) of the job of this kind and scope asked for last; None if there is none.
+
+    status: of Job.Status. result: what `done` was told, "" before.
+    """
+    rows = Job.objects.filter(kind=kind, owner_id=owner_id, session_id=session_id, scope=scope)
+    job = rows.order_by("-id").first()
+    return (job.status, str(job.range.get("result", ""))) if job else None
 
 
 def failed(job: Claim, code: str, message: str) -> None:
@@ -140,18 +182,22 @@ def failed(job: Claim, code: str, message: str) -> None:
         _bury(job.id, "superseded", message)
 
 
-def due() -> tuple[int, ...]:
-    """Return jobs that nobody works on although their time has come, and keep them from being returned for a minute."""
+def due() -> dict[int, str]:
+    """Return jobs that nobody works on although their time has come, oldest first, with their kinds; at most 500.
+
+    Those that wait are not returned again for a minute.
+    """
+    _free_lost()
     waiting = Q(status=Job.Status.QUEUED, next_at__lt=Now() - GRACE) & (
         Q(lease_expires_at=None) | Q(lease_expires_at__lt=Now())
     )
     dropped = Q(status=Job.Status.RUNNING, lease_expires_at__lt=Now())
     with transaction.atomic():
-        found = tuple(
+        found = dict(
             Job.objects.select_for_update(skip_locked=True)
             .filter(waiting | dropped)
             .order_by("next_at", "id")
-            .values_list("id", flat=True)[:500]
+            .values_list("id", "kind")[:500]
         )
         # Of a queued row the lease only says when to send it again.
         Job.objects.filter(pk__in=found, status=Job.Status.QUEUED).update(lease_expires_at=Now() + RESEND_AFTER)

@@ -18,12 +18,12 @@ def run_job(*, job_id: int, **_: Any) -> None:
     if (job := jobs.claim(job_id)) is None:
         return
     try:
-        work.do(job)
+        result = work.do(job)
     except Exception as error:
         logger.exception("job %s failed", job_id)
         jobs.failed(job, type(error).__name__, str(error))
     else:
-        jobs.done(job)
+        jobs.done(job, result)
 
 
 @shared_task(name=jobs.SWEEP, ignore_result=True)

@@ -1,6 +1,7 @@
 """Settings in, Runner out: the only place that picks implementations and reads the agents' settings."""
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -10,30 +11,46 @@ from uuid import uuid4
 
 from django.conf import settings
 
+from agents.metrics import backlog, multiprocess
 from agents.presets import assistant
-from agents.providers import embeddings, minilm, openai
+from agents.providers import embeddings, minilm, openai, openai_windows
 from agents.providers.offline import model as offline
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
 from agents.runtime.context.guard import guard
+from agents.runtime.context.sizes import KnownSizes
+from agents.runtime.context.window import Window, resolve
 from agents.runtime.embedding import Embedder
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.invocation import Limits, Services
+from agents.runtime.llm import LLMAgent
+from agents.runtime.measures import Known, Labels
+from agents.runtime.metrics import NO_METRICS, Metrics, Sink
 from agents.runtime.model import FilePart, Model, ModelInfo, Part
 from agents.runtime.planning import check
+from agents.runtime.policy import ContextPolicy
 from agents.runtime.runner import Runner
 from agents.runtime.session import OpenRun, RunRequest
+from agents.runtime.summary import extractive
+from agents.runtime.summary.asking import DynamicSummarizer, Summarizer
+from agents.runtime.summary.extractive import ExtractiveSummarizer
+from agents.runtime.summary.summarizer import ModelSummarizer
+from agents.runtime.tokens import Calibration, Uncalibrated
 from agents.runtime.tools import Family
-from agents.stores import db
+from agents.stores import calibrations, db, policies
 from agents.stores.knowledge import PgKnowledge
 from agents.stores.sessions import PgSessionStore
+from agents.stores.summaries import PgSummaries
 from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
 from artifacts.rows import missing, session_of_thread
 from artifacts.store import DjangoArtifactStore
 
+logger = logging.getLogger(__name__)
+
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_DEFAULT = "gpt-4.1"
 LIMITS = Limits()
+_sizes = KnownSizes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +78,74 @@ def redis_url() -> str:
 
 def build() -> Wiring:
     """Return the wiring of this installation."""
-    agent = assistant.build((*knowledge_tools.tools(), *artifact_tools.tools()))
+    presets = agents()
     runner = Runner(
-        agents={agent.name: agent},
-        default_agent=agent.name,
-        sessions=PgSessionStore(runs_per_owner=settings.RUNS_PER_OWNER),
+        agents={agent.name: agent for agent in presets},
+        default_agent=presets[0].name,
+        sessions=PgSessionStore(runs_per_owner=settings.RUNS_PER_OWNER, summarised=policies.summarised),
         services=services,
         limits=LIMITS,
         now=now,
         new_id=new_id,
+        metrics=metrics(),
     )
     return Wiring(runner=runner, redis_url=redis_url(), runs_per_owner=settings.RUNS_PER_OWNER, prepare=prepare)
+
+
+@cache
+def agents() -> tuple[LLMAgent, ...]:
+    """Return the agents we ship, the default first."""
+    return (assistant.build((*knowledge_tools.tools(), *artifact_tools.tools())),)
+
+
+@cache
+def metrics() -> Metrics:
+    """Return what counts in this process: for Prometheus, for OpenTelemetry, both, or nothing."""
+    sinks: list[Sink] = []
+    if settings.METRICS_TOKEN:
+        try:
+            multiprocess.keep_in(settings.METRICS_DIR)
+            from agents.metrics import prometheus  # noqa: PLC0415  # it must be told first where it keeps figures
+
+            sinks.append(prometheus.PrometheusSink())
+        except OSError as error:  # a full disk is no reason to answer nobody
+            logger.error("no figures for Prometheus: %s", error)
+    if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+        from agents.metrics import otlp  # noqa: PLC0415  # half a second that nobody else need wait
+
+        sinks.append(
+            otlp.OtlpSink(
+                endpoint=settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+                version=settings.VERSION,
+                backlog=backlog.on_own_thread,
+            )
+        )
+    if not sinks:
+        return NO_METRICS
+    known = Known(
+        models=frozenset(model.info.name for model in models()),
+        agents=frozenset(agent.name for agent in agents()),
+        tools=frozenset(tool.spec.name for agent in agents() for tool in agent.tools),
+        summarizers=frozenset((extractive.NAME, *(model.info.name for model in models()))),
+    )
+    return Metrics(tuple(sinks), Labels(known))
+
+
+def exposition(waiting: Iterable[backlog.Backlog]) -> bytes:
+    """Return what Prometheus reads, of all processes on this data directory. Sync: it reads their files.
+
+    Call it only where METRICS_TOKEN is set.
+    """
+    metrics()
+    from agents.metrics import prometheus  # noqa: PLC0415  # as above
+
+    return prometheus.exposition(settings.METRICS_DIR, waiting)
+
+
+def close_metrics() -> None:
+    """Send off what was not sent yet. For processes that end without Python's own way out, like a worker's children."""
+    for sink in metrics().sinks:
+        sink.close()
 
 
 async def close_clients() -> None:
@@ -98,7 +172,25 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
         now=now,
         new_id=new_id,
         monotonic=monotonic,
+        metrics=metrics().of_run(opened.session.id, request.run_id),
+        window=lambda: window_of(request.model),
+        calibration=calibration_of(request.model),
+        policy=policies.of,
+        sizes=_sizes,
+        summaries=PgSummaries(owner_id=request.owner_id, session_id=int(opened.session.id), fork=opened.session.fork),
+        summarizer=DynamicSummarizer(
+            lambda agent, run_id: summarizer_of(policies.of(agent), request.model, request.owner_id)
+        ),
     )
+
+
+def summarizer_of(policy: ContextPolicy, answering: str, owner_id: int) -> Summarizer:
+    """Return who writes an agent's summaries: the policy's model, else the one that answers, else the default; where
+    that is no language model, rules do. A name that was taken out of the settings is passed over."""
+    names = {model.info.name for model in models()}
+    name = next((name for name in (policy.summary_model, answering) if name in names), "")
+    model = model_of(name, owner_id)
+    return ExtractiveSummarizer() if model.info.provider == offline.INFO.provider else ModelSummarizer(model)
 
 
 def models() -> tuple[ConfiguredModel, ...]:
@@ -112,8 +204,7 @@ def models() -> tuple[ConfiguredModel, ...]:
 
 def model_of(name: str, owner_id: int) -> Model:
     """Return the model of this name ("" = the default), able to read the owner's images. Raises Rejected."""
-    known = models()
-    found = next((model for model in known if not name or model.info.name == name), None)
+    found = _find(name)
     if found is None:
         raise Rejected("model_unavailable", f'There is no model "{name}" here.')
     if found.endpoint is None:
@@ -124,6 +215,32 @@ def model_of(name: str, owner_id: int) -> Model:
         return await files.load(await files.find(part.artifact_id, part.version))
 
     return openai.OpenAIModel(info=found.info, endpoint=found.endpoint, files=image)
+
+
+def window_of(name: str, *, run: int | None = None) -> Window:
+    """Return the window of the model of this name ("" = the default), configured or not, and where it is known from.
+
+    run: what an option of the run says, in tokens. What a server tells may come later, so ask again for each request.
+    """
+    found = _find(name)
+    if found is None:
+        return resolve(name, run=run)
+    declared = found.info.window_tokens
+    if found.endpoint is None:
+        return resolve(found.info.name, run=run, model=declared)
+    told = openai_windows.told(found.endpoint.base_url, found.info.name)
+    return resolve(found.info.name, run=run, settings=declared, provider=told)
+
+
+def calibration_of(name: str) -> Calibration:
+    """Return what the tokens of this model ("" = the default) cost, as its provider reports. Call it in the loop.
+
+    The offline model counts by our own estimates, so there is nothing to learn from it.
+    """
+    found = _find(name)
+    if found is None or found.endpoint is None:
+        return Uncalibrated()
+    return calibrations.of(found.info.provider, found.info.name)
 
 
 def embedder() -> Embedder | None:
@@ -150,6 +267,10 @@ def _minilm(query_s: float) -> Embedder:
 @cache
 def _endpoint(base_url: str, api_key: str, model: str, query_s: float) -> Embedder:
     return embeddings.OpenAIEmbedder(base_url=base_url, api_key=api_key, model=model, query_s=query_s)
+
+
+def _find(name: str) -> ConfiguredModel | None:
+    return next((model for model in models() if not name or model.info.name == name), None)
 
 
 def _configured(entry: dict[str, Any]) -> ConfiguredModel:

@@ -50,6 +50,8 @@ os.environ.setdefault("SECRET_KEY", "for tests only, and long enough for those w
 os.environ.setdefault("TEST_DATABASE_NAME", "test_workbench")
 for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "MODELS"):
     os.environ.pop(name, None)  # a developer's key must not be spent by tests
+for name in ("METRICS_TOKEN", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    os.environ.pop(name, None)  # nor what tests do be counted with a developer's work
 start_servers()
 messages.compile_all(ROOT / "workbench" / "locale")
 os.environ["DJANGO_SETTINGS_MODULE"] = "workbench.settings"

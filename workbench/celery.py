@@ -1,13 +1,16 @@
 """Celery's application. Its settings are Django's CELERY_*; its log lines are the product's own."""
 
+import gc
 import logging
 import os
 import signal
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 from celery import Celery, signals
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
 app = Celery("workbench")
@@ -26,6 +29,19 @@ def keep_our_logging(**_: Any) -> None:
     """A receiver is enough to keep Celery from setting up logging of its own; Django has done it."""
 
 
+@signals.celeryd_after_setup.connect
+def take_from_one_queue(**_: Any) -> None:
+    """Take from the queue that WORKER_TAKES names, from both without one."""
+    if settings.WORKER_TAKES:
+        app.amqp.queues.select([settings.QUICK_QUEUE if settings.WORKER_TAKES == "quick" else settings.HEAVY_QUEUE])
+
+
+@signals.worker_before_create_process.connect
+def keep_memory_shared(**_: Any) -> None:
+    """Keep the collector of a child from writing to everything that it shares with this process: 50 MB for each."""
+    gc.freeze()
+
+
 @signals.worker_ready.connect
 def tell_the_launcher(**_: Any) -> None:
     """Let `manage.py up` know that tasks are taken."""
@@ -42,6 +58,12 @@ def end_with_the_clock(sender: Any, **_: Any) -> None:
     clock = getattr(sender.controller, "beat", None)
     if clock is not None:
         Thread(target=_watch, args=(clock,), name="clock", daemon=True).start()
+
+
+@signals.worker_process_shutdown.connect
+def send_figures(**_: Any) -> None:
+    """Send off what this child counted: it ends without Python's own way out."""
+    import_module("agents.wiring").close_metrics()  # not before Django is set up
 
 
 @signals.worker_shutting_down.connect

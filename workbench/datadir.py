@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,11 @@ def write_services(data: Path, urls: dict[str, str]) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as f:
         json.dump(urls, f, indent=1)
     fresh.replace(data / "services.json")
+
+
+def forget_figures(data: Path) -> None:
+    """Remove what processes of an earlier start counted (agents/metrics/prometheus.py): their files pile up."""
+    shutil.rmtree(data / "metrics", ignore_errors=True)
 
 
 def forget_services(data: Path) -> None:

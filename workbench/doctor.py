@@ -20,6 +20,7 @@ from django.db import DatabaseError
 
 from agents.runtime.errors import AgentError
 from agents.runtime.model import ModelRequest, ReasoningChunk, Role, TextChunk, text_message
+from agents.stores.summaries import MOST_HELD
 from workbench import prepare
 from workbench.celery import app
 
@@ -110,14 +111,17 @@ def migrations() -> str:
     return "none pending"
 
 
-def most_of_process(pool: int) -> int:
-    """Return how many connections a process may hold: both pools, the writer's own, the sweep's."""
-    return 2 * pool + 2
+def most_of_process(pool: int, making: int) -> int:
+    """Return how many connections a process may hold: both pools, the writer's own, the sweep's, and one for each
+    summary that it makes at once."""
+    return 2 * pool + 2 + making
 
 
 def pools() -> str:
-    web = settings.WEB_PROCESSES * most_of_process(settings.DATABASE_POOL)
-    work = (settings.WORKER_PROCESSES + 1) * most_of_process(settings.WORKER_POOL)  # and the worker's own
+    web = settings.WEB_PROCESSES * most_of_process(settings.DATABASE_POOL, MOST_HELD)
+    # of each of the two workers its processes and its own; only the quick one makes summaries
+    each = most_of_process(settings.WORKER_POOL, 2) + most_of_process(settings.WORKER_POOL, 0)
+    work = (settings.WORKER_PROCESSES + 1) * each
     (most,) = ask_database("SHOW max_connections")
     words = f"{web} for web, {work} for workers, {RESERVED_CONNECTIONS} in reserve, of max_connections {most}"
     if web + work + RESERVED_CONNECTIONS > int(most):
@@ -151,9 +155,13 @@ def broker() -> str:
 def worker() -> str:
     if not settings.CELERY_BROKER_URL:
         raise Ill("no broker, so no worker", f"{START} CELERY_BROKER_URL.")
-    answers = app.control.ping(timeout=WORKER_PATIENCE_S)
+    answers = app.control.inspect(timeout=WORKER_PATIENCE_S).active_queues() or {}
+    cure = "Start one with `manage.py up`, or `manage.py up --only worker`."
     if not answers:
-        raise Ill("no worker answers", "Start one with `manage.py up`, or `manage.py up --only worker`.")
+        raise Ill("no worker answers", cure)
+    taken = {queue["name"] for queues in answers.values() for queue in queues}
+    if left := {settings.QUICK_QUEUE, settings.HEAVY_QUEUE} - taken:
+        raise Ill(f"{len(answers)} answering, but nobody takes from {', '.join(sorted(left))}", cure)
     return f"{len(answers)} answering"
 
 

@@ -30,8 +30,9 @@ MAJOR = 18
 DATABASE = "workbench"
 SOCKET_PATH_MAX = 107  # bytes, sun_path in <sys/un.h> without its final zero
 ELSEWHERE = Path("/var/lib/workbench")
-# Sized to one web process, its event writer, two workers and a few commands; doctor adds the pools up.
-MAX_CONNECTIONS = 60
+# Sized to one web process, its event writer, two workers of two processes each and a few commands; doctor adds the
+# pools up.
+MAX_CONNECTIONS = 80
 
 
 # Who may run, and where

@@ -120,9 +120,17 @@ def web_part(env: dict[str, str], listening: socket.socket, gate: int | None) ->
     )
 
 
-def worker_part(env: dict[str, str], data: Path, *, beat: bool) -> Part:
-    """The Celery worker; with its clock, of which an installation has exactly one."""
-    ready = data / "worker.ready"
+def worker_parts(env: dict[str, str], data: Path, *, beat: bool) -> tuple[Part, Part]:
+    """The two Celery workers: one for what is quick, with the clock, of which an installation has exactly one; and one
+    that reads files, so that a long reading holds up nothing but other readings."""
+    quick = "background work" + (" and its clock" if beat else "")
+    return (
+        _worker("worker", "quick", ["--beat"] if beat else [], env, ready=data / "worker.ready", says=quick),
+        _worker("reader", "heavy", [], env, ready=data / "reader.ready", says="reading of files"),
+    )
+
+
+def _worker(name: str, takes: str, more: list[str], env: dict[str, str], *, ready: Path, says: str) -> Part:
     # as root, on a machine of one's own: the data directory decides who may do what, Celery need not warn
     words = [
         "-W",
@@ -133,18 +141,24 @@ def worker_part(env: dict[str, str], data: Path, *, beat: bool) -> Part:
         "--quiet",
         "worker",
         "--loglevel=WARNING",
+        f"--hostname={name}@%h",
+        "--without-gossip",
+        "--without-mingle",
+        *more,
     ]
-    words += ["--without-gossip", "--without-mingle"]
-    if beat:
-        words.append("--beat")
-    env = {**env, "WORKER_READY_FILE": str(ready), "DATABASE_POOL": env.get("WORKER_POOL") or "2"}
+    env = {
+        **env,
+        "WORKER_READY_FILE": str(ready),
+        "WORKER_TAKES": takes,
+        "DATABASE_POOL": env.get("WORKER_POOL") or "2",
+    }
     return Part(
-        name="worker",
+        name=name,
         prepare=lambda: ready.unlink(missing_ok=True),
         # QUIT: tasks get a moment, and what is not done goes back to the queue
         command=lambda: python(words, env, stop=((signal.SIGQUIT, 2.5),), mute=True),
         ready=lambda pid: ready.exists(),
-        says=lambda: "background work" + (" and its clock" if beat else ""),
+        says=lambda: says,
     )
 
 

@@ -15,8 +15,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Exchange, Queue
 
 from workbench import storages
+from workbench.version import version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -93,6 +95,14 @@ def env_url(name: str, default: str, *schemes: str) -> str:
     return value
 
 
+def env_token(name: str) -> str:
+    """Return a secret that opens a door by itself; short ones can be guessed. It is not repeated."""
+    value = env(name)
+    if value and (len(value) < 16 or not value.isascii() or not value.isprintable() or " " in value):
+        raise ImproperlyConfigured(f"{name} must have 16 characters or more, without blanks.")
+    return value
+
+
 MODEL_KEYS: dict[str, tuple[type, ...]] = {
     **{key: (str,) for key in ("name", "provider", "base_url", "api_key")},
     **{key: (int, float) for key in ("price_prompt", "price_cached", "price_completion")},
@@ -145,6 +155,7 @@ def env_storage() -> dict[str, Any]:
 # The installation
 DATA_DIR = Path(env("WORKBENCH_DATA", str(BASE_DIR / "var"))).resolve()
 EMBEDDED = services(DATA_DIR)
+VERSION = version()
 DEBUG = env_bool("DEBUG", default=False)
 
 
@@ -284,9 +295,17 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 # Of this installation: on a shared broker "celery" is everybody's, and another's jobs would be taken and thrown away.
-CELERY_TASK_DEFAULT_QUEUE = "workbench-" + hashlib.sha256(f"queue:{SECRET_KEY}".encode()).hexdigest()[:8]
+# Readings and embeddings wait in a queue of their own, so that a title never waits for them.
+QUICK_QUEUE = CELERY_TASK_DEFAULT_QUEUE = "workbench-" + hashlib.sha256(f"queue:{SECRET_KEY}".encode()).hexdigest()[:8]
+HEAVY_QUEUE = f"{QUICK_QUEUE}-heavy"
+_EXCHANGE = Exchange(QUICK_QUEUE, type="direct")
+CELERY_TASK_QUEUES = [Queue(name, _EXCHANGE, routing_key=name) for name in (QUICK_QUEUE, HEAVY_QUEUE)]
+WORKER_TAKES = env("WORKER_TAKES")  # from which of the two a worker takes
+if WORKER_TAKES not in ("", "quick", "heavy"):
+    raise ImproperlyConfigured("WORKER_TAKES is quick, heavy, or not set: then a worker takes from both queues.")
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_LOST_WAIT = 1.0  # tasks leave no results that could still come in
 CELERY_TASK_SOFT_TIME_LIMIT = 600
 CELERY_TASK_TIME_LIMIT = 660
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -382,6 +401,11 @@ STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = DATA_DIR / "files"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Figures for Prometheus at /metrics, which needs the token, and for an OpenTelemetry collector
+METRICS_TOKEN = env_token("METRICS_TOKEN")
+METRICS_DIR = DATA_DIR / "metrics"
+OTEL_EXPORTER_OTLP_ENDPOINT = env_url("OTEL_EXPORTER_OTLP_ENDPOINT", "", "http", "https")
 
 # Logs go to stderr; bodies of messages never go into them.
 LOG_LEVEL = env_choice("LOG_LEVEL", "INFO", "DEBUG", "INFO", "WARNING", "ERROR")

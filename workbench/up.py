@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from workbench.datadir import forget_services, lock, make_secret_key, open_data, write_services
+from workbench.datadir import forget_figures, forget_services, lock, make_secret_key, open_data, write_services
 from workbench.parts import (
     MARK,
     ROOT,
@@ -28,7 +28,7 @@ from workbench.parts import (
     server_parts,
     shown,
     web_part,
-    worker_part,
+    worker_parts,
 )
 from workbench.processes import CannotStart, clear_away, processes_marked
 from workbench.supervisor import Interrupted, Part, Supervisor
@@ -99,6 +99,7 @@ def _run(options: argparse.Namespace, data: Path, console: Console, supervisor: 
     try:
         forget_services(data)
         clear_away(lambda: processes_marked(f"{MARK}={data}"), (signal.SIGTERM, signal.SIGKILL), patience_s=8)
+        forget_figures(data)
         if not is_set("SECRET_KEY"):
             make_secret_key(data)
         link = _start(options, data, supervisor)
@@ -153,7 +154,8 @@ def _start(options: argparse.Namespace, data: Path, supervisor: Supervisor) -> s
     for end in (prepared, open_web):
         os.close(end)
     if options.only != "web":
-        supervisor.start(worker_part(env, data, beat=not options.no_beat))
+        for worker in worker_parts(env, data, beat=not options.no_beat):
+            supervisor.start(worker)
     return link
 
 

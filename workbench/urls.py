@@ -1,9 +1,9 @@
 from django.contrib import admin
 from django.urls import include, path, register_converter
 
-from workbench import api, health
+from workbench import api, health, metrics
 from workbench.addresses import ThreadIdConverter
-from workbench.views import account, documents, files, library, sessions
+from workbench.views import account, documents, files, inspector, library, sessions, upkeep
 
 register_converter(ThreadIdConverter, "thread")
 
@@ -19,6 +19,10 @@ urlpatterns = [
     path("c/<thread:thread_id>/rename/", sessions.rename, name="rename"),
     path("c/<thread:thread_id>/delete/", sessions.delete, name="delete"),
     path("c/<thread:thread_id>/restore/", sessions.restore, name="restore"),
+    path("c/<thread:thread_id>/archive/", upkeep.archive, name="archive"),
+    path("c/<thread:thread_id>/unarchive/", upkeep.unarchive, name="unarchive"),
+    path("c/<thread:thread_id>/summarise/", upkeep.summarise, name="summarise"),
+    path("sessions/<thread:thread_id>/inspector/", inspector.show, name="inspector"),
     path("library/", library.library, name="library"),
     path("library/rows/", library.rows, name="library_rows"),
     path("library/picker/", library.picker, name="library_picker"),
@@ -41,6 +45,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("files/", files.files, name="files"),
     path("library/upload/", files.upload, name="library_upload"),
     path("files/<uuid:artifact_id>/<int:version>/", files.download, name="file"),

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models.functions import Now
 
-from agents import hints, jobs
+from agents import hints, jobs, wiring
 from agents.background import embed
 from agents.models.session import Session
 from agents.protocols.agui import history, salvage
@@ -30,7 +30,6 @@ from agents.runtime.model import ToolCall
 from agents.runtime.session import RunEnd, RunStatus
 from agents.runtime.tokens import estimate_record
 from agents.stores import db, pool, runs, sessions, writer
-from agents.wiring import redis_url
 from artifacts import indexing, library, rows
 
 logger = logging.getLogger(__name__)
@@ -50,10 +49,11 @@ LOST_RESULT = "The server stopped while this ran. Whether it had an effect is no
 
 async def sweep_once() -> None:
     """Do everything that is due. For a process of its own event loop: the pools it opens are closed at the end."""
-    log = RunLog(redis_url())
+    log = RunLog(wiring.redis_url())
     try:
         await close_lost_runs(log)
-        jobs.send(await db.in_thread(jobs.due)())
+        for job_id, kind in (await db.in_thread(jobs.due)()).items():
+            jobs.send((job_id,), kind)
         for owner_id, document in await db.in_thread(indexing.settle)():
             await hints.documents_changed(owner_id, [document])
         await db.in_thread(_trim)()
@@ -91,6 +91,7 @@ async def close_lost_run(run: runs.Run, log: RunLog) -> bool:
     stored = await runs.close_lost(run, closing)
     if not stored:
         return False
+    wiring.metrics().run_lost()
     logger.warning("run %s was lost and is closed: records=%d frames=%d", run.run_key, len(stored), len(frames))
     await _close_log(run, log)
     await hints.thread_changed(run.owner_id, run.thread_id, "run_ended")

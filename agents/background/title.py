@@ -19,8 +19,8 @@ from agents import hints, wiring
 from agents.jobs import Claim
 from agents.models.session import Session
 from agents.providers.offline import model as offline
-from agents.runtime.context.assemble import request_sha256, sha256
 from agents.runtime.context.citing import plain
+from agents.runtime.context.digests import request_sha256, sha256
 from agents.runtime.errors import Rejected, RunError
 from agents.runtime.events import AssistantMessage, RunStarted, Stored, UserMessage
 from agents.runtime.model import (
@@ -134,11 +134,8 @@ async def _by_model(material: Material) -> str:
         model = wiring.model_of("", material.owner_id)
     if model.info.provider == offline.INFO.provider:
         return ""
-    request = ModelRequest(
-        messages=(text_message(Role.SYSTEM, INSTRUCTION), text_message(Role.USER, _conversation(material))),
-        max_tokens=MAX_TOKENS,
-    )
-    text, call = await _ask(model, request, material)
+    text, call = await _ask(model, request_of(material.asked, material.answered), material)
+    wiring.metrics().of_run(str(material.session_id), call.run_id).model_called(call)
     await in_thread(modelcalls.record)(owner_id=material.owner_id, session_id=str(material.session_id), call=call)
     return clean(text)
 
@@ -184,11 +181,15 @@ async def _ask(model: Model, request: ModelRequest, material: Material) -> tuple
     return ("" if error_code else "".join(pieces)), call
 
 
-def _conversation(material: Material) -> str:
-    lines = [f"<person>\n{_text(material.asked)[:QUESTION_CHARS]}\n</person>"]
-    if material.answered is not None:
-        lines.append(f"<assistant>\n{_text(material.answered)[:ANSWER_CHARS]}\n</assistant>")
-    return "\n".join(lines)
+def request_of(asked: Stored, answered: Stored | None) -> ModelRequest:
+    """Return the request for a title. Whoever keeps the two records can make it again."""
+    lines = [f"<person>\n{_text(asked)[:QUESTION_CHARS]}\n</person>"]
+    if answered is not None:
+        lines.append(f"<assistant>\n{_text(answered)[:ANSWER_CHARS]}\n</assistant>")
+    return ModelRequest(
+        messages=(text_message(Role.SYSTEM, INSTRUCTION), text_message(Role.USER, "\n".join(lines))),
+        max_tokens=MAX_TOKENS,
+    )
 
 
 def _text(stored: Stored) -> str:

@@ -25,7 +25,7 @@ from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import UserMessage
 from agents.runtime.model import FilePart
 from agents.runtime.session import CancelReason, RunRequest, RunStatus
-from agents.stores import inbox, pool, runs, sessions, turns, writer
+from agents.stores import calibrations, inbox, pool, runs, sessions, turns, writer
 from agents.wiring import Wiring, build, close_clients
 
 logger = logging.getLogger(__name__)
@@ -116,6 +116,7 @@ class Live:
         await self.following.remote.close()
         await self.log.close()
         await writer.close()
+        await calibrations.close()
         await pool.close()
         await close_clients()
         if _instances.get(asyncio.get_running_loop()) is self:

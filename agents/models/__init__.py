@@ -1,3 +1,13 @@
 """The tables of the agents app, one file per noun. Django finds models only if this package imports them."""
 
-from agents.models import event, job, model_call, run, search_entry, session  # noqa: F401 - Django finds them here
+from agents.models import (  # noqa: F401 - Django finds them here
+    agent_policy,
+    event,
+    job,
+    model_call,
+    run,
+    search_entry,
+    session,
+    summary,
+    token_rate,
+)

@@ -1,5 +1,6 @@
 from django.conf import settings
 from django.db import models
+from django.db.models.fields.json import KT
 
 from agents.models.owned import Owned
 from agents.models.run import Run
@@ -42,7 +43,14 @@ class Event(Owned):
         ]
         indexes = [
             # the visible history: one range of positions per fork of the chain
-            models.Index(fields=["session", "fork", "position"], name="event_chain")
+            models.Index(fields=["session", "fork", "position"], name="event_chain"),
+            # whether a message was stored before, and what changed a state, without reading a long history
+            models.Index("session", KT("payload__id"), condition=models.Q(type="user_message"), name="event_message"),
+            models.Index(
+                fields=["session", "fork", "position"],
+                condition=models.Q(type="state_changed"),
+                name="event_state_changed",
+            ),
         ]
         permissions = [("read_event_bodies", "Can read what people and agents wrote")]
 

@@ -25,6 +25,7 @@ class Job(models.Model):
     attempts = models.IntegerField(default=0)
     next_at = models.DateTimeField()
     lease_expires_at = models.DateTimeField(null=True, blank=True)
+    held_by = models.CharField(max_length=160, blank=True, db_default="")  # the process that has it: agents/holders.py
     error_code = models.CharField(max_length=64, blank=True)
     error_message = models.TextField(blank=True)
     created_at = models.DateTimeField()

@@ -21,6 +21,8 @@ class Run(Owned):
         max_length=12, choices=[(s.value, s.value) for s in RunStatus], default=RunStatus.RUNNING.value
     )
     epoch = models.IntegerField(default=1)
+    # Which of the owner's slots for running runs it has, from 0; null: nobody counts them.
+    slot = models.IntegerField(null=True, blank=True)
     lease_expires_at = models.DateTimeField()
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     render_html = models.BooleanField(default=False)
@@ -41,9 +43,13 @@ class Run(Owned):
             models.UniqueConstraint(
                 fields=["session"], condition=models.Q(status=RunStatus.RUNNING.value), name="run_one_running"
             ),
+            # two processes that open a run of one owner at once do not both get in
+            models.UniqueConstraint(
+                fields=["owner", "slot"], condition=models.Q(status=RunStatus.RUNNING.value), name="run_slot"
+            ),
         ]
         indexes = [
-            # the sweep: running runs whose lease is over; also the running runs of an owner
+            # the sweep: running runs whose lease is over
             models.Index(
                 fields=["lease_expires_at"], condition=models.Q(status=RunStatus.RUNNING.value), name="run_lease"
             ),

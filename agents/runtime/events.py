@@ -67,6 +67,11 @@ class UserMessage:
     sources: tuple[str, ...] | None = None
     type: Literal["user_message"] = "user_message"
 
+    @property
+    def begins_round(self) -> bool:
+        """Return whether a round begins with it: what steers a run belongs to that run's round."""
+        return self.kind is not UserMessageKind.STEER
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantMessage:

@@ -8,7 +8,7 @@ from agents.runtime import hooks as chains
 from agents.runtime.context.assemble import Frame
 from agents.runtime.context.citing import settled
 from agents.runtime.context.words import FINISH
-from agents.runtime.errors import EmptyAnswer, LimitExceeded, RunError
+from agents.runtime.errors import ContextTooLong, EmptyAnswer, LimitExceeded, RunError
 from agents.runtime.events import AssistantMessage, Event, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
 from agents.runtime.model import FinishReason, ToolCall
@@ -106,7 +106,11 @@ class LLMAgent:
 
 @dataclass(slots=True, kw_only=True)
 class _Step:
-    """One model call and the tools it asks for. After `run`: over = no further step; answered = without a call."""
+    """One model call and the tools it asks for. After `run`: over = no further step; answered = without a call.
+
+    A request that the provider finds too long is made shorter and sent once more, once in a run. turn: the answer.
+    spoke: what came before an error is stored.
+    """
 
     agent: LLMAgent
     invocation: Invocation
@@ -115,15 +119,47 @@ class _Step:
     preparing: Preparing
     over: bool = False
     answered: bool = False
+    turn: ModelTurn | None = None
+    spoke: bool = False
 
     async def run(self) -> AsyncGenerator[Event, None]:
         last = _count(self.invocation)
+        try:
+            async with aclosing(self._ask(last)) as events:
+                async for event in events:
+                    yield event
+        except ContextTooLong as refused:
+            if self.spoke or not self.preparing.shorten():
+                raise
+            async with aclosing(self._ask(last, refused)) as events:
+                async for event in events:
+                    yield event
+        turn = self.turn
+        if turn is None:
+            return
+        self.preparing.answered(turn.usage)
+        if turn.finish is FinishReason.CANCELLED:
+            for segment in turn.take():
+                yield segment
+            return
+        async with aclosing(self._act(turn, last)) as events:
+            async for event in events:
+                yield event
+
+    async def _ask(self, last: bool, refused: ContextTooLong | None = None) -> AsyncGenerator[Event, None]:
+        """Prepare a request and ask the model. refused: what came of a longer one; raised again if this is no shorter.
+
+        Then `turn` is the answer, None if the run was told to stop or a hook gave the answer.
+        """
+        before = self.preparing.assembled
         async with aclosing(self.preparing.prepare(self._frame(last))) as events:
             async for event in events:
                 yield event
         assembled = self.preparing.assembled
         if assembled is None:
             return
+        if refused is not None and before is not None and assembled.tokens >= before.tokens:
+            raise refused
         request = await chains.before_model(self.hooks, self.invocation, assembled.request)
         if isinstance(request, str):
             self.over = self.answered = True
@@ -136,16 +172,10 @@ class _Step:
                     yield event
         except RunError:
             for segment in turn.take():
+                self.spoke = True
                 yield segment
             raise
-        self.preparing.answered(turn.usage)
-        if turn.finish is FinishReason.CANCELLED:
-            for segment in turn.take():
-                yield segment
-            return
-        async with aclosing(self._act(turn, last)) as events:
-            async for event in events:
-                yield event
+        self.turn = turn
 
     async def _act(self, turn: ModelTurn, last: bool) -> AsyncGenerator[Event, None]:
         segments = await chains.after_model(self.hooks, self.invocation, turn.segments)

@@ -15,16 +15,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
-from agents.runtime.measures import MEASURES, Known, Labels, Measure
+from agents.runtime.measures import MEASURES, Labels, Measure
 from agents.runtime.model import Usage
+from agents.runtime.policy import LOAD_TOOL, SEARCH_TOOL
 from agents.runtime.session import ModelCall, RunStatus
 from agents.runtime.summaries import Source
 from agents.runtime.summary.report import Mode, Reason, Report
 
 logger = logging.getLogger(__name__)
 
-SEARCH_TOOL: Final = "session_search"
-LOAD_TOOL: Final = "session_load"
 _UNCALLED: Final = (Mode.CUSTOM, Mode.EXTRACTIVE)  # without a call to a model
 _FAILURES: Final[Mapping[Reason, str]] = {
     Reason.MODEL_ERROR: "model",
@@ -262,11 +261,6 @@ class Metrics:
             except Exception as error:  # a run must not end because somebody cannot count
                 # not its message: a sink may put into it what it was given
                 logger.warning("%s lost a figure: %s", type(sink).__name__, type(error).__name__)
-
-
-def metrics(sinks: tuple[Sink, ...], known: Known) -> Metrics:
-    """Return metrics for these sinks, whose labels show these names only."""
-    return Metrics(sinks, Labels(known))
 
 
 def _tokens(usage: Usage) -> dict[str, int]:

@@ -16,7 +16,9 @@ FORKS: Final = ("off", "auto", "on")
 TAILORINGS: Final = ("middle", "head", "tail")
 TIMELINES: Final = ("all", "request", "invocation")
 BRANCHES: Final = ("prefix", "subtree", "exact", "all")
-RECOVERY_TOOLS: Final = ("session_load", "session_search", "skill_load")
+LOAD_TOOL: Final = "session_load"
+SEARCH_TOOL: Final = "session_search"
+RECOVERY_TOOLS: Final = (LOAD_TOOL, SEARCH_TOOL, "skill_load")
 
 
 class PolicyInvalid(ValueError):

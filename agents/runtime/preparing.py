@@ -2,7 +2,8 @@
 
 In this order, before each call: a summary between the steps, for agents that ask for it; the newest summary of others;
 assembly; the record of a new step of compaction; a summary of a request that has grown too large, with one more
-assembly. Whatever fails here is told and logged, and the call is made with what there is.
+assembly. Whatever fails here is told and logged, and the call is made with what there is. If the provider says that it
+was too long, `shorten` halves what may be sent from then on.
 """
 
 import logging
@@ -11,8 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from agents.runtime.context.assemble import Assembled, Frame, View, assemble
-from agents.runtime.context.injection import Block
-from agents.runtime.context.window import GUESS
+from agents.runtime.context.injection import Block, blocks_of
+from agents.runtime.context.window import GUESS, Window
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Event, Preloaded, RunStarted, Stamped, Stored, Summarising
 from agents.runtime.interrupt import Interrupt, Interrupted
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 PRESUMMARY_FLOOR: Final = 2_000
 # A summary that was refused is asked for again only when so many events have come since.
 RETRY_EVENTS: Final = 8
+SHORTENED: Final = 0.5  # of a request that the provider found too long
 FAILURES: Final = frozenset(
     {Reason.EMPTY, Reason.MODEL_ERROR, Reason.BUDGET, Reason.HOOK_ERROR, Reason.STORAGE, Reason.TIMEOUT}
 )
@@ -50,12 +52,14 @@ class Preparing:
         self._cached: int | None = None  # of the newest request, as the provider said
         self._refused_at = -RETRY_EVENTS
         self._planted = False
+        self._refused: int | None = None  # tokens of a request that the provider found too long
+        self._hurry = False  # the next request must be shorter
         invocation.summary_due = self._job_due
 
     async def prepare(self, frame: Frame) -> AsyncGenerator[Event, None]:
         """Make the next request. Ends without one, `assembled` = None, when the run is told to stop meanwhile."""
         self.assembled = None
-        self._window = self._invocation.services.window()  # a server may have told it since the last call
+        self._window = self._known_window()
         if not self._calls:
             async for event in self._preload():
                 yield event
@@ -66,7 +70,7 @@ class Preparing:
             metrics.compacted(assembled.compacted.results, assembled.compacted.tokens)
             yield assembled.compacted
         if (making := self._making_now(assembled)) is not None:
-            before = _whole(assembled)
+            before = assembled.untailored_tokens
             metrics.summarising("started", making.source)
             yield Summarising(state="started", tokens_before=before)
             try:
@@ -82,15 +86,37 @@ class Preparing:
             metrics.summarising(told.state, making.source)
             yield told
         if assembled.dropped_rounds or assembled.overflow:
-            metrics.tailored(_whole(assembled), assembled.tokens, assembled.dropped_rounds, overflow=assembled.overflow)
+            whole, rounds = assembled.untailored_tokens, assembled.dropped_rounds
+            metrics.tailored(whole, assembled.tokens, rounds, overflow=assembled.overflow)
         yield assembled.window_used
         self._calls += 1
         self._seen = len(self._invocation.history)
+        self._hurry = False
         self.assembled = assembled
+
+    def shorten(self) -> bool:
+        """Make the requests to come half as long as the newest, which the provider found too long; False if they are.
+
+        The next `prepare` summarises what it can, and leaves out rounds if that is not enough.
+        """
+        if self.assembled is None or self._refused is not None:
+            return False
+        self._refused = self.assembled.tokens
+        tools = dict(self.assembled.window_used.parts).get("tools", 0)
+        self.policy = replace(self.policy, max_input_tokens=max(1, int((self._refused - tools) * SHORTENED)))
+        self._refused_at, self._hurry = -RETRY_EVENTS, True
+        logger.info("run %s: a request of %d tokens was too long", self._invocation.run_id, self._refused)
+        return True
 
     def answered(self, usage: Usage) -> None:
         """Take in what the provider said of the newest request."""
         self._cached = usage.cached if usage.prompt else None
+
+    def _known_window(self) -> Window:
+        window = self._invocation.services.window()  # a server may have told it since the last call
+        if self._refused is None or window.tokens <= self._refused:
+            return window
+        return Window(tokens=self._refused, source="provider")
 
     def _assemble(self, frame: Frame) -> Assembled:
         invocation = self._invocation
@@ -105,7 +131,7 @@ class Preparing:
             window=self._window,
             rates=services.calibration.rates,
             sizes=services.sizes,
-            blocks=self._blocks(),
+            blocks=blocks_of(self._loaded()),
         )
         return assemble(invocation.history, frame, view)
 
@@ -126,10 +152,6 @@ class Preparing:
                 return stored.record
         return None
 
-    def _blocks(self) -> tuple[Block, ...]:
-        loaded = self._loaded()
-        return tuple(Block(kind=kind, text=text) for kind, text in loaded.blocks) if loaded else ()
-
     async def _look_for_newer(self) -> None:
         """Take over what a job of this run has made meanwhile."""
         if not self._planted:
@@ -147,17 +169,15 @@ class Preparing:
         if not self.policy.summarise or len(self._invocation.history) - self._refused_at < RETRY_EVENTS:
             return None
         if self._too_large(assembled):
-            return self._making(Source.CALL, assembled, _whole(assembled))
+            return self._making(Source.CALL, assembled, assembled.untailored_tokens)
         if self.policy.summarise_in == "run" and self._calls:
-            making = self._making(Source.RUN, assembled, _whole(assembled))
+            making = self._making(Source.RUN, assembled, assembled.untailored_tokens)
             return making if making is not None and due(making) is not None else None
         return None
 
     def _too_large(self, assembled: Assembled) -> bool:
-        """Return whether the messages, without the tools but with what tailoring left out, take the policy's share."""
-        window, ratio = self._window.tokens, self.policy.presummary_ratio
-        messages = _whole(assembled) - dict(assembled.window_used.parts).get("tools", 0)
-        return ratio > 0 and messages >= min(window, max(PRESUMMARY_FLOOR, int(window * ratio)))
+        hurry = self._hurry and self.policy.presummary_ratio > 0
+        return hurry or outgrown(assembled, self.policy, self._window)
 
     async def _update(self, making: Making) -> Made:
         """Make a summary. Raises Interrupted."""
@@ -225,12 +245,22 @@ class Preparing:
         position, fork = (history[-1].position, history[-1].fork) if history else (0, 0)
         stored = [_stored(record, position + n, fork) for n, record in enumerate(records, 1)]
         since = sum(s.tokens for s in [*history[self._seen :], *stored])
-        making = self._making(Source.BACKGROUND, None, _whole(self.assembled) + since)
+        making = self._making(Source.BACKGROUND, None, self.assembled.untailored_tokens + since)
         if making is None or due(replace(making, history=[*history, *stored])) is None:
             return False
         self._planted = True
         self._invocation.services.metrics.summary_enqueued(self._invocation.filter_key, forced=False)
         return True
+
+
+def outgrown(assembled: Assembled, policy: ContextPolicy, window: Window) -> bool:
+    """Return whether a request is to be summarised before it is sent: its messages take the policy's share of the window.
+
+    Tools are not counted, what tailoring left out is.
+    """
+    ratio = policy.presummary_ratio
+    messages = assembled.untailored_tokens - dict(assembled.window_used.parts).get("tools", 0)
+    return ratio > 0 and messages >= min(window.tokens, max(PRESUMMARY_FLOOR, int(window.tokens * ratio)))
 
 
 def _stored(record: Stamped, position: int, fork: int) -> Stored:
@@ -244,11 +274,6 @@ def _stored(record: Stamped, position: int, fork: int) -> Stored:
         record=record.record,
         tokens=record.tokens,
     )
-
-
-def _whole(assembled: Assembled) -> int:
-    """Return what the request would cost if nothing had been left out of it."""
-    return assembled.tokens + dict(assembled.window_used.parts).get("dropped", 0)
 
 
 def _told(made: Made, before: int, after: int) -> Summarising:

@@ -27,8 +27,10 @@ Key = tuple[int, int]  # session, head fork
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """events: the visible chain of a head fork, oldest first, as of `position` of its session, which has last_id."""
+    """events: the visible chain of a head fork from position `since` on, oldest first, as of `position` of its session,
+    which has last_id. since: 0 = all of it."""
 
+    since: int
     events: tuple[Stored, ...]
     position: int
     last_id: str
@@ -51,8 +53,11 @@ class Histories:
         self._tidy()
         return self._chains.get(key)
 
-    def keep(self, key: Key, events: Sequence[Stored]) -> None:
-        """Keep a chain whose last event is the session's last: call it where no other run can have appended."""
+    def keep(self, key: Key, events: Sequence[Stored], *, since: int = 0) -> None:
+        """Keep a chain, whole from position `since` on, whose last event is the session's last.
+
+        Call it where no other run can have appended.
+        """
         before = self._drop(key)
         if len(events) < self._min_events or not events[-1].id:
             return
@@ -62,9 +67,14 @@ class Histories:
         if size > self._max_bytes:
             return
         last = events[-1]
-        self._chains[key] = Chain(tuple(events), last.position, last.id, size, self._clock())
+        self._chains[key] = Chain(since, tuple(events), last.position, last.id, size, self._clock())
         self.size += size
         self._tidy()
+
+    def forget(self) -> None:
+        """Forget every chain, as a process that knows none."""
+        self._chains.clear()
+        self.size = 0
 
     def _tidy(self) -> None:
         oldest = self._clock() - IDLE_S

@@ -18,9 +18,7 @@ from agents.models.event import Event
 from agents.models.run import Run
 from agents.models.session import Fork as ForkRow
 from agents.models.session import Session
-from agents.runtime import codec
 from agents.runtime.errors import Rejected
-from agents.runtime.events import StateChanged
 from agents.runtime.session import RunStatus
 from agents.stores import state
 from agents.stores.chains import Fork, chain
@@ -106,7 +104,5 @@ def _state(session: Session, parts: Sequence[tuple[int, int]]) -> dict[str, Any]
     changes = Event.objects.of(session.owner_id).filter(visible, session=session, type="state_changed")
     own: dict[str, Any] = {}
     for payload in changes.order_by("position").values_list("payload", flat=True):
-        record = codec.load("state_changed", payload)
-        assert isinstance(record, StateChanged)
-        own.update(state.split(record.delta)[0])
+        own.update(state.changes(payload))
     return own

@@ -11,6 +11,8 @@ from agents.models.session import Session
 from agents.runtime.session import ModelCall, PartRef
 from agents.stores import events
 
+LAST_RUNS = 5
+
 
 def row(call: ModelCall, *, run_key: int) -> bytes:
     """Return the call as the writer's statement reads it."""
@@ -48,6 +50,11 @@ def dump_part(part: PartRef) -> dict[str, Any]:
     if part.params:
         out["params"] = dict(part.params)
     return out
+
+
+def load_part(values: dict[str, Any]) -> PartRef:
+    """Return what `dump_part` wrote down."""
+    return PartRef(**values)
 
 
 def record(*, owner_id: int, session_id: str | None, call: ModelCall) -> None:
@@ -91,3 +98,13 @@ def record(*, owner_id: int, session_id: str | None, call: ModelCall) -> None:
 def of_run(*, owner_id: int, run_key: int) -> list[model_call.ModelCall]:
     """Return the calls of one run in the order they were stored; [] if the run is not the owner's."""
     return list(model_call.ModelCall.objects.of(owner_id).filter(run_id=run_key).order_by("id"))
+
+
+def last_chat(*, owner_id: int, session_id: int) -> model_call.ModelCall | None:
+    """Return the last call that was made for an answer of this session, with its parts; None if there is none.
+
+    Of the last runs only: one that failed before it called leaves it to those before.
+    """
+    runs = Run.objects.of(owner_id).filter(session_id=session_id).order_by("-id").values("pk")[:LAST_RUNS]
+    calls = model_call.ModelCall.objects.of(owner_id).filter(run__in=runs, purpose=model_call.ModelCall.Purpose.CHAT)
+    return calls.order_by("-id").first()

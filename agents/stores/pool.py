@@ -103,11 +103,12 @@ async def close() -> None:
         await pool.close()
 
 
-async def fetch(statement: LiteralString | str, params: Params) -> list[tuple[Any, ...]]:
+async def fetch(statement: LiteralString | str, params: Params, *, lock: int | None = None) -> list[tuple[Any, ...]]:
     """Run one statement, its own transaction, and return its rows.
 
-    A broken connection is replaced and the statement sent again for up to 10 s, so it must be safe to send twice.
-    Raises StorageUnavailable, and psycopg.Error for a statement that cannot work.
+    lock: an advisory lock (64 bits) that the transaction takes first, so that the statement sees what others wrote
+    under it. A broken connection is replaced and the statement sent again for up to 10 s, so it must be safe to send
+    twice. Raises StorageUnavailable, and psycopg.Error for a statement that cannot work.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + AWAY_S
@@ -116,7 +117,7 @@ async def fetch(statement: LiteralString | str, params: Params) -> list[tuple[An
             pool = await current()
             connection = await pool.getconn()
             try:
-                return await _within(until - loop.time(), connection, statement, params)
+                return await _within(until - loop.time(), connection, statement, params, lock)
             finally:
                 await pool.putconn(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError) as e:
@@ -126,13 +127,13 @@ async def fetch(statement: LiteralString | str, params: Params) -> list[tuple[An
 
 
 async def _within(
-    seconds: float, connection: Connection, statement: LiteralString | str, params: Params
+    seconds: float, connection: Connection, statement: LiteralString | str, params: Params, lock: int | None
 ) -> list[tuple[Any, ...]]:
     """Ask and return the rows. Raises TimeoutError; a connection that still waits is closed then.
 
     psycopg waits up to 10 s more when its task is cancelled, so a server that hangs is left behind instead.
     """
-    asking = asyncio.ensure_future(_rows(connection, statement, params))
+    asking = asyncio.ensure_future(_rows(connection, statement, params, lock))
     try:
         done, _ = await asyncio.wait((asking,), timeout=max(0.0, seconds))
     finally:
@@ -151,7 +152,13 @@ async def _let_go(asking: "asyncio.Future[Any]", connection: Connection) -> None
         await connection.close()
 
 
-async def _rows(connection: Connection, statement: LiteralString | str, params: Params) -> list[tuple[Any, ...]]:
+async def _rows(
+    connection: Connection, statement: LiteralString | str, params: Params, lock: int | None
+) -> list[tuple[Any, ...]]:
+    if lock is not None:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", (lock,))
+            return await _rows(connection, statement, params, None)
     cursor = await connection.execute(statement, params, prepare=True)
     return await cursor.fetchall() if cursor.description else []
 

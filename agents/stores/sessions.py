@@ -1,7 +1,7 @@
 """Conversations in PostgreSQL: how a run begins, and how its history is read."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -12,6 +12,7 @@ from django.db import connection
 from agents.runtime import codec
 from agents.runtime.errors import Rejected, RunFenced
 from agents.runtime.events import RunStarted, Stamped, Stored, UserMessage
+from agents.runtime.planning import enough
 from agents.runtime.session import (
     Action,
     ModelCall,
@@ -23,6 +24,7 @@ from agents.runtime.session import (
     RunRequest,
     Session,
 )
+from agents.runtime.summaries import Summary
 from agents.stores import chains, events, histories, pool, sql, state
 from agents.stores.writer import Writer, current
 
@@ -36,18 +38,21 @@ _ledgers: WeakValueDictionary[int, "PgLedger"] = WeakValueDictionary()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """A stretch of the visible chain, oldest first. truncated: older events exist. running: client id of the run going
-    on, "" if there is none; its own events are part of `stored`."""
+    on, "" if there is none; its own events are part of `stored`. summary: what the agent reads in place of the oldest
+    events of the chain, None without one; its boundary may lie outside the stretch."""
 
     session: Session
     stored: tuple[Stored, ...]
     truncated: bool
     running: str = ""
+    summary: Summary | None = None
 
 
 class PgLedger:
     """The books of one run. Implements agents.runtime.session.RunLedger; the writer does the work.
 
-    chain: session, fork and visible chain with which the run began; with its end the whole is kept for the next run.
+    chain: session, fork and visible chain with which the run began, and from which position on that is whole; with the
+    run's end all of it is kept for the next.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class PgLedger:
         opening_message_id: str = "",
         steered: bool = True,
         writer: Writer | None = None,
-        chain: tuple[histories.Key, Sequence[Stored]] | None = None,
+        chain: tuple[histories.Key, int, Sequence[Stored]] | None = None,
     ) -> None:
         self.run_key = run_key
         self.epoch = epoch
@@ -67,17 +72,22 @@ class PgLedger:
         self._seen: set[int] = set()
         self._inbox_waiting = steered
         self._key = chain[0] if chain else None
-        self._chain = list(chain[1]) if chain else []
+        self._since = chain[1] if chain else 0
+        self._chain = list(chain[2]) if chain else []
         _ledgers[run_key] = self
 
-    async def append(self, records: Sequence[Stamped], *, end: RunEnd | None = None) -> tuple[Stored, ...]:
+    async def append(
+        self, records: Sequence[Stamped], *, end: RunEnd | None = None, summarise: bool = False
+    ) -> tuple[Stored, ...]:
         """Store records in order; see RunLedger.append. Also raises RecordInvalid and, for a temp: key, ValueError."""
-        stored = await self._writer.append(run_key=self.run_key, epoch=self.epoch, records=records, end=end)
+        stored = await self._writer.append(
+            run_key=self.run_key, epoch=self.epoch, records=records, end=end, summarise=summarise
+        )
         if self._key is not None:
             # an id met again brings the event that is there already
             self._chain += [event for event in stored if event.position > self._chain[-1].position]
             if end is not None:
-                histories.current().keep(self._key, self._chain)
+                histories.current().keep(self._key, self._chain, since=self._since)
         return stored
 
     async def model_called(self, call: ModelCall) -> None:
@@ -121,31 +131,35 @@ class PgSessionStore:
     """Where runs begin. Implements agents.runtime.session.SessionStore.
 
     Three statements: what is there, its history, and all of the new run in one. The last one takes only a session that
-    is as it was read; if it moved on meanwhile, everything is read and planned again.
+    is as it was read; if it moved on meanwhile, everything is read and planned again. The history begins where the
+    newest summary says; going back behind that reads it all, which takes two statements more.
 
-    runs_per_owner: at most so many may be running; past it a run is Rejected as rate_limited. Opening runs that race
-    do not see each other, so the caller opens one at a time per owner.
+    runs_per_owner: at most so many may be running, in all processes; past it a run is Rejected as rate_limited. Each
+    has a slot of its own, so of runs that race for the last one the database lets one in. summarised: whether an
+    agent's requests are made with summaries; of others a run reads everything.
     """
 
-    def __init__(self, *, runs_per_owner: int | None = None) -> None:
+    def __init__(
+        self, *, runs_per_owner: int | None = None, summarised: Callable[[str], bool] = lambda agent: True
+    ) -> None:
         self._runs_per_owner = runs_per_owner
+        self._summarised = summarised
 
     async def open_run(self, request: RunRequest, plan: Planner) -> OpenRun:
         """Create the run and store its first records in one transaction; see SessionStore.open_run."""
         mine: set[str] = set()
+        message_id = request.message.id if request.message is not None else ""
         for _ in range(_TRIES):
-            found = await chains.find(request.owner_id, request.thread_id, request.agent, request.run_id)
+            found = await chains.find(request.owner_id, request.thread_id, request.agent, request.run_id, message_id)
             if found.run_key is not None and mine:
                 if opened := await self._recover(request, found, mine):
                     return opened
             _admit(request, found)
-            if self._runs_per_owner is not None and found.running_count >= self._runs_per_owner:
+            if self._runs_per_owner is not None and len(found.slots) >= self._runs_per_owner:
                 raise too_many_runs()
-            history = await chains.known_chain(found)
-            session = found.session(request.owner_id, request.thread_id)
-            made = plan(Opening(session=session, history=history))
-            mine.add(made.records[0].id)
-            opening = _Opening(request, found, history, made)
+            opening = await self._planned(request, found, plan)
+            opening.slot = self._slot(found)
+            mine.add(opening.rows[0].stamped.id)
             try:
                 rows = await pool.fetch(sql.OPEN_NEW if found.id is None else sql.OPEN_KNOWN, opening.params())
             except psycopg.errors.UniqueViolation as e:
@@ -153,12 +167,55 @@ class PgSessionStore:
                     raise Rejected(
                         "invalid_input", "A message with this id is already part of the conversation."
                     ) from e
-                continue  # another run of this session or this id was first; the next look says which
+                continue  # another run of this session, id or slot was first; the next look says which
             except psycopg.DataError as e:
                 raise Rejected("invalid_input") from e
             if rows:
                 return opening.result(*rows[0])
         raise Rejected("run_conflict")
+
+    def _slot(self, found: chains.Found) -> int | None:
+        """Return the lowest free of the owner's slots; None if nobody counts: then openings need not meet."""
+        if self._runs_per_owner is None:
+            return None
+        taken = frozenset(found.slots)
+        return next(n for n in range(len(found.slots) + 1) if n not in taken)
+
+    async def _planned(self, request: RunRequest, found: chains.Found, plan: Planner) -> "_Opening":
+        """Return what to store, planned on as much of the history as the plan needs. Raises what the planner raises."""
+        since = self._read_from(found.summaries, found.agent)
+        if since:
+            history = await chains.known_chain(found, since=since)
+            opening = _seen(request, found, history, since)
+            if enough(opening, request) and self._fits(made := plan(opening), found):
+                return await self._opening(request, found, made, _Read(since=since, history=history))
+        history = await chains.known_chain(found)
+        made = plan(_seen(request, found, history, 0))
+        return await self._opening(request, found, made, _Read(since=0, history=history))
+
+    def _read_from(self, summaries: Mapping[str, Summary], agent: str) -> int:
+        return chains.read_from(summaries, agent) if self._summarised(agent) else 0
+
+    def _fits(self, made: Plan, found: chains.Found) -> bool:
+        """Return whether a plan made on a part of the history needs no more: the same agent and the same summary."""
+        agent = _started(made).agent
+        if agent != found.agent:
+            return False
+        summary = found.summaries.get(agent) or found.summaries[""]
+        return made.fork_after is None or summary.boundary.position <= made.fork_after
+
+    async def _opening(self, request: RunRequest, found: chains.Found, made: Plan, read: "_Read") -> "_Opening":
+        """Return the try to open the run, with the history, summaries and state that its fork sees."""
+        history, summaries, own_state = read.history, found.summaries, found.own_state
+        after = made.fork_after
+        if after is not None and found.id is not None:
+            history = tuple(stored for stored in history if stored.position <= after)
+            own_state = await chains.state_at(found, after) if read.since else state.fold(history)
+            if any(summary.boundary.position > after for summary in summaries.values()):
+                summaries = await chains.summaries_at(found, request.owner_id, after)
+        since = self._read_from(summaries, _started(made).agent)
+        read = _Read(since=since, history=chains.from_position(history, since), summaries=summaries)
+        return _Opening(request, found, read, made, own_state=own_state)
 
     async def _recover(self, request: RunRequest, found: chains.Found, mine: set[str]) -> OpenRun | None:
         """Return the run if an earlier try of ours made it and only the answer was lost."""
@@ -166,7 +223,8 @@ class PgSessionStore:
         records = tuple(events.load(row) for row in await pool.fetch(sql.EVENTS_OF_RUN, (found.run_key,)))
         if not records or records[0].id not in mine:
             return None
-        history = await chains.visible_chain(found, found.head_fork)
+        agent = records[0].record.agent if isinstance(records[0].record, RunStarted) else found.agent
+        history = await chains.visible_chain(found, found.head_fork, since=self._read_from(found.summaries, agent))
         return OpenRun(
             request=request,
             session=found.session(request.owner_id, request.thread_id),
@@ -176,29 +234,53 @@ class PgSessionStore:
             records=records,
             ledger=_ledger(found.run_key, request, found),
             new_session=records[0].position == 1,
+            summaries=found.summaries,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What was read of a chain: whole from position `since` on, and the newest summaries it sees."""
+
+    since: int
+    history: tuple[Stored, ...]
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
+
+
+def _seen(request: RunRequest, found: chains.Found, history: tuple[Stored, ...], since: int) -> Opening:
+    return Opening(
+        session=found.session(request.owner_id, request.thread_id),
+        history=history,
+        whole=not since,
+        message_known=found.message_known,
+    )
+
+
+def _started(plan: Plan) -> RunStarted:
+    if not plan.records or not isinstance(started := plan.records[0].record, RunStarted):
+        raise ValueError("A plan begins with RunStarted.")
+    return started
 
 
 class _Opening:
     """One try to open a run: what was read and planned, as the parameters of the statement and as its result."""
 
-    def __init__(self, request: RunRequest, found: chains.Found, history: tuple[Stored, ...], plan: Plan) -> None:
-        if not plan.records or not isinstance(plan.records[0].record, RunStarted):
-            raise ValueError("A plan begins with RunStarted.")
+    def __init__(
+        self, request: RunRequest, found: chains.Found, read: _Read, plan: Plan, *, own_state: Mapping[str, Any]
+    ) -> None:
+        self.started = _started(plan)
         self.request = request
         self.found = found
-        self.started = plan.records[0].record
         self.rows = [events.row(stamped) for stamped in plan.records]
         self.fork = found.head_fork
-        self.own_state = dict(found.own_state)
+        self.own_state = dict(own_state)
         self.new_forks = [{"number": 0, "parent": None, "shared_position": 0}] if found.id is None else []
         if plan.fork_after is not None and found.id is not None:
             self.fork = max((fork.number for fork in found.forks), default=0) + 1
             parent = found.head_fork
             self.new_forks.append({"number": self.fork, "parent": parent, "shared_position": plan.fork_after})
-            history = tuple(stored for stored in history if stored.position <= plan.fork_after)
-            self.own_state = state.fold(history)
-        self.history = history
+        self.read = read
+        self.slot: int | None = None
         self.scoped: dict[str, Any] = {}
         for row in self.rows:
             self.own_state.update(row.plain)
@@ -222,6 +304,7 @@ class _Opening:
             "parent_run_id": request.parent_run_id,
             "agent": self.started.agent,
             "model": self.started.model,
+            "slot": self.slot,
             "lease_s": LEASE_S,
             "render_html": request.render_html,
             "origin": request.origin,
@@ -230,7 +313,7 @@ class _Opening:
         }
 
     def result(self, session_id: int, run_key: int) -> OpenRun:
-        request, found = self.request, self.found
+        request, found, read = self.request, self.found, self.read
         records = tuple(
             events.stored(row, position=found.last_position + n, fork=self.fork) for n, row in enumerate(self.rows, 1)
         )
@@ -249,10 +332,11 @@ class _Opening:
             session=session,
             run_key=run_key,
             epoch=1,
-            history=self.history,
+            history=read.history,
             records=records,
-            ledger=_ledger(run_key, request, found, ((session_id, self.fork), (*self.history, *records))),
+            ledger=_ledger(run_key, request, found, ((session_id, self.fork), read.since, (*read.history, *records))),
             new_session=found.id is None,
+            summaries=read.summaries,
         )
 
 
@@ -260,7 +344,7 @@ def _ledger(
     run_key: int,
     request: RunRequest,
     found: chains.Found,
-    chain: tuple[histories.Key, Sequence[Stored]] | None = None,
+    chain: tuple[histories.Key, int, Sequence[Stored]] | None = None,
 ) -> PgLedger:
     message_id = request.message.id if request.message is not None else ""
     return PgLedger(run_key=run_key, epoch=1, opening_message_id=message_id, steered=found.steered, chain=chain)
@@ -292,7 +376,7 @@ async def history(owner_id: int, thread_id: str, *, limit: int = 500, before: in
 def read_history(owner_id: int, thread_id: str, *, limit: int = 500, before: int | None = None) -> History:
     """Do the same on Django's connection: for views and Celery, and inside their transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(sql.OPENING, (owner_id, thread_id, "", ""))
+        cursor.execute(sql.OPENING, (owner_id, thread_id, "", "", ""))
         found = chains.read_found(cursor.fetchone())
         cursor.execute(sql.CHAIN_PAGE, _page(found, limit, before))
         return _history(owner_id, thread_id, found, cursor.fetchall(), limit)
@@ -316,7 +400,7 @@ async def warm_up() -> None:
 
     Raises StorageUnavailable.
     """
-    await pool.fetch(sql.OPENING, (0, "", "", ""))
+    await pool.fetch(sql.OPENING, (0, "", "", "", ""))
     await pool.fetch(sql.CHAIN, ([0], [0], 0, 0))
 
 
@@ -337,4 +421,5 @@ def _history(owner_id: int, thread_id: str, found: chains.Found, rows: Sequence[
         stored=tuple(stored),
         truncated=len(rows) > limit,
         running=found.running or "",
+        summary=found.summaries.get(found.agent) or found.summaries.get(""),
     )

@@ -5,13 +5,14 @@ state rows by their unique key. Whoever waits here waits in that order, so there
 """
 
 # One batch of the writer: $1 the runs, $2 the records, $3 the model calls, each a JSON array; $4 the kinds of jobs that
-# follow a run. `held` is the fence: a run that is over, or whose epoch was raised, is not in it and gets nothing
-# stored. It locks run and session, so what it sees is the newest, not the snapshot's.
+# follow a run, $5 the kind of one that an append asked for. `held` is the fence: a run that is over, or whose epoch was
+# raised, is not in it and gets nothing stored. It locks run and session, so what it sees is the newest, not the
+# snapshot's.
 _APPEND = """
 WITH asked AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%s::json) AS t(
         run bigint, epoch int, status text, prompt bigint, cached bigint, completion bigint, reasoning bigint,
-        model_calls int, error_code text, error_message text)
+        model_calls int, error_code text, error_message text, summarise bool)
 ), held AS MATERIALIZED (
     SELECT s.id AS session_id, s.owner_id, s.agent, s.last_position, s.title, s.title_by_person,
            r.id AS run, r.client_id, r.fork
@@ -92,10 +93,13 @@ WITH asked AS MATERIALIZED (
                             error_message, created_at)
     SELECT k.kind, h.owner_id, h.session_id, '', jsonb_build_object('run', h.client_id), 'queued', 0,
            clock_timestamp(), '', '', clock_timestamp()
-    FROM held h JOIN asked a ON a.run = h.run AND a.status IS NOT NULL
-    CROSS JOIN unnest(%s::text[]) AS k(kind)
+    FROM held h JOIN asked a ON a.run = h.run
+    CROSS JOIN LATERAL (
+        SELECT ended.kind FROM unnest(%s::text[]) AS ended(kind) WHERE a.status IS NOT NULL
+        UNION ALL SELECT %s::text WHERE a.summarise
+    ) k
     WHERE k.kind <> 'title' OR (h.title = '' AND NOT h.title_by_person)
-    ORDER BY h.session_id
+    ORDER BY h.session_id, k.kind
     ON CONFLICT DO NOTHING
     RETURNING id, session_id
 )
@@ -128,8 +132,90 @@ FROM agents_run r JOIN agents_event e ON e.session_id = r.session_id AND e.run_i
 WHERE r.id = %s ORDER BY e.position
 """
 
+# The visible chain that ends in a fork, as (fork, up to which position it counts): a query to stand in FROM.
+_LINE = """(
+    WITH RECURSIVE line(fork, up_to) AS (
+        SELECT {fork}, 9223372036854775807::bigint
+        UNION ALL
+        SELECT f.parent, least(line.up_to, f.shared_position)
+        FROM line JOIN agents_fork f ON f.session_id = {session} AND f.number = line.fork
+        WHERE f.parent IS NOT NULL
+    )
+    SELECT fork, up_to FROM line)"""
+
+# The chain given as two arrays.
+_PARTS = "unnest(%(forks)s::int[], %(up_to)s::bigint[])"
+
+# The newest summary of one scope whose boundary lies on a chain. `m.*` are columns of agents_summary.
+_NEWEST = """
+    SELECT m.* FROM agents_summary m
+    WHERE m.session_id = {session} AND m.filter_key = {key}
+      AND EXISTS (SELECT FROM {line} AS part(fork, up_to) WHERE part.fork = m.fork AND m.position <= part.up_to)
+    ORDER BY m.position DESC, m.id DESC LIMIT 1"""
+
+_SUMMARY = """jsonb_build_object(
+    'id', m.summary_id, 'text', m.text, 'filter_key', m.filter_key, 'position', m.position, 'fork', m.fork,
+    'event_id', m.event_id, 'at', m.at, 'read_from', m.read_from, 'made_at', m.created_at,
+    'base', (SELECT b.summary_id FROM agents_summary b WHERE b.id = m.base_id), 'summarizer', m.summarizer,
+    'model', m.model, 'source', m.source, 'citations', m.citations, 'tokens', m.tokens,
+    'covered_tokens', m.covered_tokens, 'covered_events', m.covered_events, 'report', m.report)"""
+
+# The scopes of a session that have summaries: from one to the next along the index.
+_SCOPES = """(
+    WITH RECURSIVE scope(key) AS (
+        SELECT (SELECT min(m.filter_key) FROM agents_summary m WHERE m.session_id = {session})
+        UNION ALL
+        SELECT (SELECT min(m.filter_key) FROM agents_summary m
+                WHERE m.session_id = {session} AND m.filter_key > scope.key)
+        FROM scope WHERE scope.key IS NOT NULL
+    )
+    SELECT key FROM scope WHERE key IS NOT NULL)"""
+
+# The newest summary of each of these scopes as a chain sees it, for a fork and for a chain that is no fork yet.
+_SUMMARIES = f"""
+SELECT {_SUMMARY}
+FROM (SELECT s.id FROM agents_session s WHERE s.id = %(session)s AND s.owner_id = %(owner)s) ask
+CROSS JOIN unnest(%(keys)s::text[]) AS wanted(key)
+CROSS JOIN LATERAL ({{newest}}) m
+"""
+SUMMARIES = _SUMMARIES.format(
+    newest=_NEWEST.format(session="ask.id", key="wanted.key", line=_LINE.format(session="ask.id", fork="%(fork)s::int"))
+)
+SUMMARIES_OF_PARTS = _SUMMARIES.format(newest=_NEWEST.format(session="ask.id", key="wanted.key", line=_PARTS))
+
+# A summary is stored if what it was built from is still the newest of its scope, and its boundary lies beyond that
+# one's, on the chain, at an event that is there. Sent twice it is stored once. One row: whether it lies there.
+ADVANCE = f"""
+WITH newest AS MATERIALIZED ({
+    _NEWEST.format(
+        session="%(session)s", key="%(filter_key)s", line=_LINE.format(session="%(session)s", fork="%(head)s::int")
+    )
+}
+), written AS (
+    INSERT INTO agents_summary (summary_id, owner_id, session_id, filter_key, fork, position, event_id, at, read_from,
+                                base_id, text, citations, tokens, covered_tokens, covered_events, summarizer, model,
+                                source, report, created_at)
+    SELECT g.id, s.owner_id, s.id, g.filter_key, g.fork, g.position, g.event_id, g.at, g.read_from,
+           n.id, g.text, g.citations, g.tokens, g.covered_tokens, g.covered_events, g.summarizer, g.model,
+           g.source, g.report, g.made_at
+    FROM json_to_record(%(summary)s::json) AS g(
+        id text, filter_key text, fork int, position bigint, event_id text, at timestamptz, read_from bigint,
+        base text, text text, citations jsonb, tokens int, covered_tokens bigint, covered_events int,
+        summarizer text, model text, source text, report jsonb, made_at timestamptz)
+    JOIN agents_session s ON s.id = %(session)s AND s.owner_id = %(owner)s AND s.deleted_at IS NULL
+    JOIN agents_event e ON e.session_id = s.id AND e.position = g.position AND e.fork = g.fork
+    JOIN {_LINE.format(session="%(session)s", fork="%(head)s::int")} AS part(fork, up_to)
+      ON part.fork = g.fork AND g.position <= part.up_to
+    LEFT JOIN newest n ON true
+    WHERE coalesce(n.summary_id, '') = g.base AND (n.id IS NULL OR n.position < g.position)
+    ON CONFLICT (summary_id) DO NOTHING
+    RETURNING id
+)
+SELECT EXISTS (SELECT FROM written) OR EXISTS (SELECT FROM newest n WHERE n.summary_id = %(id)s)
+"""
+
 # What a request to run finds. One row always: the session's columns are null when the thread is new.
-OPENING = """
+OPENING = f"""
 SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coalesce(s.head_fork, 0),
        coalesce(s.last_position, 0), s.deleted_at IS NOT NULL,
        (SELECT jsonb_agg(jsonb_build_array(f.number, f.parent, f.shared_position) ORDER BY f.number)
@@ -142,8 +228,20 @@ SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coale
        EXISTS (SELECT FROM agents_inbox i
                WHERE i.session_id = s.id AND i.consumed_at IS NULL AND i.kind = 'steer'),
        (SELECT e.event_id FROM agents_event e WHERE e.session_id = s.id AND e.position = s.last_position),
-       (SELECT count(*) FROM agents_run r WHERE r.owner_id = ask.owner_id AND r.status = 'running')
-FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id) ask
+       (SELECT array_agg(r.slot) FROM agents_run r WHERE r.owner_id = ask.owner_id AND r.status = 'running'),
+       (SELECT jsonb_agg({_SUMMARY})
+        FROM {_SCOPES.format(session="s.id")} AS scope(key)
+        CROSS JOIN LATERAL ({
+    _NEWEST.format(session="s.id", key="scope.key", line=_LINE.format(session="s.id", fork="s.head_fork"))
+}) m
+        WHERE scope.key IN ('', coalesce(s.agent, ask.agent), ask.agent)
+           OR starts_with(scope.key, coalesce(s.agent, ask.agent) || '/')),
+       ask.message_id <> '' AND EXISTS (
+           SELECT FROM agents_event e
+           WHERE e.session_id = s.id AND e.type = 'user_message' AND e.payload ->> 'id' = ask.message_id),
+       (SELECT jsonb_object_agg(p.agent, p.values) FROM agents_agentpolicy p)
+FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id,
+             %s::text AS message_id) ask
 LEFT JOIN agents_session s ON s.owner_id = ask.owner_id AND s.thread_id = ask.thread_id
 """
 
@@ -153,6 +251,15 @@ SELECT {_EVENT_COLUMNS}
 FROM unnest(%s::int[], %s::bigint[]) AS part(fork, up_to)
 JOIN agents_event e ON e.session_id = %s AND e.fork = part.fork AND e.position BETWEEN %s AND part.up_to
 JOIN agents_run r ON r.id = e.run_id AND r.session_id = e.session_id
+ORDER BY e.position
+"""
+
+# What the changes of state along a chain say, oldest first. Parameters as in CHAIN.
+STATE_CHANGES = """
+SELECT e.payload
+FROM unnest(%s::int[], %s::bigint[]) AS part(fork, up_to)
+JOIN agents_event e
+  ON e.session_id = %s AND e.fork = part.fork AND e.type = 'state_changed' AND e.position <= part.up_to
 ORDER BY e.position
 """
 
@@ -170,7 +277,8 @@ ORDER BY e.position DESC LIMIT %s
 """
 
 # A run begins: everything in one statement, so it is its own transaction. `here` has no row when the session is no
-# longer as OPENING saw it; the unique indexes of agents_run refuse a second running run and a run id met before.
+# longer as OPENING saw it; the unique indexes of agents_run refuse a second running run, a run id met before, and a
+# slot that another run of the owner took meanwhile.
 _OPEN = """
 WITH here AS ({here}), forked AS (
     INSERT INTO agents_fork (session_id, number, parent, shared_position, created_at)
@@ -178,11 +286,11 @@ WITH here AS ({here}), forked AS (
     FROM here, json_to_recordset(%(forks)s::json) AS f(number int, parent int, shared_position bigint)
 ), run AS (
     INSERT INTO agents_run (owner_id, session_id, client_id, parent_client_id, fork, agent, model, status, epoch,
-                            lease_expires_at, render_html, origin, started_at, prompt_tokens, cached_tokens,
+                            slot, lease_expires_at, render_html, origin, started_at, prompt_tokens, cached_tokens,
                             completion_tokens, reasoning_tokens, model_calls, error_code, error_message)
     SELECT %(owner_id)s, here.id, %(run_id)s, %(parent_run_id)s, %(fork)s, %(agent)s, %(model)s, 'running', 1,
-           clock_timestamp() + make_interval(secs => %(lease_s)s), %(render_html)s, %(origin)s, clock_timestamp(),
-           0, 0, 0, 0, 0, '', ''
+           %(slot)s::int, clock_timestamp() + make_interval(secs => %(lease_s)s), %(render_html)s, %(origin)s,
+           clock_timestamp(), 0, 0, 0, 0, 0, '', ''
     FROM here
     RETURNING id
 ), written AS (

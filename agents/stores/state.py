@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.models.session import State
+from agents.runtime import codec
 from agents.runtime.events import StateChanged, Stored
 from agents.runtime.state import APP, TEMP, USER, app_delta, user_delta
 
@@ -21,6 +22,13 @@ def split(delta: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             raise ValueError(f"{key!r} lives as long as its run; it cannot be stored.")
         (shared if key.startswith((APP, USER)) else plain)[key] = value
     return plain, shared
+
+
+def changes(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a stored StateChanged says of the session's own state."""
+    record = codec.load("state_changed", payload)
+    assert isinstance(record, StateChanged)
+    return split(record.delta)[0]
 
 
 def fold(events: Iterable[Stored]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class _Item:
     deadline: float
     rows: tuple[events.Row, ...] = ()
     end: RunEnd | None = None
+    summarise: bool = False
     call: bytes = b""
     answer: "asyncio.Future[tuple[Stored, ...]] | None" = None
 
@@ -81,20 +82,28 @@ class Writer:
         self.rows = 0
 
     def append(
-        self, *, run_key: int, epoch: int, records: Sequence[Stamped], end: RunEnd | None = None
+        self,
+        *,
+        run_key: int,
+        epoch: int,
+        records: Sequence[Stamped],
+        end: RunEnd | None = None,
+        summarise: bool = False,
     ) -> "asyncio.Future[tuple[Stored, ...]]":
         """Queue records of one run and return a future of what lies in the store then, in order.
 
-        records: 1 to 64. The future raises RunFenced, StorageUnavailable after 10 s, RecordInvalid if these records
-        cannot be stored. Raises ValueError for a state key that is never stored. All appends of a run keep their
-        order. A caller that goes away does not take its records with it.
+        records: 1 to 64. summarise: also plant the job that looks whether to summarise. The future raises RunFenced,
+        StorageUnavailable after 10 s, RecordInvalid if these records cannot be stored. Raises ValueError for a state
+        key that is never stored. All appends of a run keep their order. A caller that goes away does not take its
+        records with it.
         """
         if not 1 <= len(records) <= RECORDS_PER_APPEND:
             raise ValueError(f"An append takes 1 to {RECORDS_PER_APPEND} records, not {len(records)}.")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[tuple[Stored, ...]] = loop.create_future()
         rows = tuple(events.row(record, run_key=run_key) for record in records)
-        self._put(_Item(run_key, epoch, loop.time() + pool.AWAY_S, rows=rows, end=end, answer=answer))
+        deadline = loop.time() + pool.AWAY_S
+        self._put(_Item(run_key, epoch, deadline, rows=rows, end=end, summarise=summarise, answer=answer))
         return answer
 
     def model_called(self, *, run_key: int, epoch: int, call: ModelCall) -> None:
@@ -209,7 +218,8 @@ class Writer:
         """Send one batch and return the rows of the runs that still hold. Raises _Away, psycopg.Error."""
         statement = sql.APPEND_SKIPPING_LOCKED if self._skip_locked else sql.APPEND
         self._skip_locked = False
-        params = (_runs(batch), _records(batch), _array([i.call for i in batch if i.call]), list(jobs.AFTER_RUN))
+        calls = _array([item.call for item in batch if item.call])
+        params = (_runs(batch), _records(batch), calls, list(jobs.AFTER_RUN), jobs.SUMMARY)
         try:
             connection = await self._connected()
             # psycopg waits for the server when its task is cancelled, so a server that hangs is left behind instead
@@ -327,6 +337,8 @@ def _runs(batch: Sequence[_Item]) -> str:
     runs: dict[int, dict[str, Any]] = {}
     for item in batch:
         out = runs.setdefault(item.run_key, {"run": item.run_key, "epoch": item.epoch})
+        if item.summarise:
+            out["summarise"] = True
         if item.end is not None:
             usage = item.end.usage
             out |= {

@@ -97,6 +97,7 @@ function started(text) {
   byId("actions").hidden = false;
   byId("title").disabled = false;
   byId("delete-here").action = `${transcript.address}delete/`;
+  byId("inspect-here").href = byId("inspect-here").href.replace(main.dataset.thread, id);
   queue.node.dataset.address = `${transcript.address}queue/`;
   adoptThread(id);
   showTitle(text.split("\n")[0].slice(0, 60));

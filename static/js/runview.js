@@ -127,6 +127,7 @@ export class RunView {
     this.#first.removeAttribute("aria-busy");
     node.dataset.message = state.items.findLast((i) => i.kind === "text")?.id ?? "";
     slot(node, "foot").hidden = false;
+    slot(node, "inspect").href = `${document.getElementById("inspect-here").href}?run=${encodeURIComponent(node.dataset.run)}`;
     const at = slot(node, "at");
     at.dateTime = new Date(state.startedAt ?? Date.now()).toISOString();
     put(at, clock(state.startedAt ?? Date.now()));

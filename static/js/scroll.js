@@ -63,12 +63,17 @@ export class Scroll {
     this.#show();
   }
 
-  // Opens a thread where the reader left it, else with the last message of the person at the top.
+  // Opens a thread at what the address names, else where the reader left it, else with the person's last message at
+  // the top.
   open(key) {
     const kept = sessionStorage.getItem(key);
+    const named = document.getElementById(location.hash.slice(1));
     const saids = this.#thread.querySelectorAll(".msg-user");
     const last = saids[saids.length - 1];
-    if (kept !== null) this.#box.scrollTop = Number(kept);
+    if (named && this.#thread.contains(named)) {
+      if (named.closest("details")) named.closest("details").open = true;
+      this.#box.scrollTop = this.#topOf(named.closest("article, details")) - TOP_PX;
+    } else if (kept !== null) this.#box.scrollTop = Number(kept);
     else if (last) this.#box.scrollTop = this.#topOf(last) - TOP_PX;
     this.#last = this.#box.scrollTop;
     addEventListener("pagehide", () => sessionStorage.setItem(key, String(this.#box.scrollTop)));

@@ -42,7 +42,7 @@ function menus() {
       menu.open = false;
       menu.querySelector("summary").focus();
     } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
-      const all = [...menu.querySelectorAll("summary, .menu button:not([hidden])")];
+      const all = [...menu.querySelectorAll("summary, .menu :is(a, button):not([hidden])")];
       const at = all.indexOf(document.activeElement);
       if (at < 0) return;
       e.preventDefault();

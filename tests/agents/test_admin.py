@@ -1,6 +1,8 @@
 """The admin: every table is there, nobody edits what the stores wrote, and bodies need their own permission."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,18 +20,24 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.translation import override
 
+from agents.models.agent_policy import AgentPolicy
 from agents.models.event import Event
 from agents.models.job import Job
 from agents.models.model_call import ModelCall
 from agents.models.run import Inbox, Run
 from agents.models.search_entry import Embedding, Kind, SearchEntry, Text, add
 from agents.models.session import Fork, Session, State
+from agents.models.summary import Summary
+from agents.models.token_rate import TokenRate
+from agents.policyform import NAMES, WORDS, PolicyForm
+from agents.runtime.policy import ANALYST, ASSISTANT, ContextPolicy
+from agents.stores import policies
 from artifacts.models import Artifact, Collection, Passage, Version
 from workbench.models import ApiToken, SignInLink
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 OURS = [m for app in ("agents", "artifacts", "workbench") for m in apps.get_app_config(app).get_models()]
-WRITTEN_BY_STORES = [m for m in OURS if m not in (ApiToken, SignInLink, Job)]
+WRITTEN_BY_STORES = [m for m in OURS if m not in (ApiToken, SignInLink, Job, AgentPolicy)]
 SECRET = "what alice wrote"
 
 
@@ -70,6 +78,13 @@ def rows(owner: Any, n: int) -> None:
     ModelCall.all_owners.create(
         owner=owner, session=session, run=run, call_id=f"c{n}", provider="p", model="m", started_at=AT
     )
+    first = Summary.all_owners.create(
+        owner=owner, session=session, summary_id=f"s{n}", fork=0, position=1, event_id="e", at=AT, read_from=1,
+        text=SECRET, source="background", created_at=AT,
+    )  # fmt: skip
+    Summary.all_owners.filter(pk=first.pk).update(base=first)
+    TokenRate.objects.create(provider="p", model=f"m{n}", values={}, updated_at=AT)
+    AgentPolicy.objects.create(agent=f"agent{n}", values={"summary_words": 100})
     Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT, error_message=SECRET)
     artifact = Artifact.all_owners.create(owner=owner, session=session, public_id=uuid4(), name=f"{n}.txt")
     version = Version.all_owners.create(
@@ -141,7 +156,7 @@ def test_what_the_stores_wrote_is_not_added_changed_or_deleted_here(root: Client
 
 
 @pytest.mark.parametrize("may_read", [False, True])
-@pytest.mark.parametrize("model", [Session, State, Inbox, Event, Job], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("model", [Session, State, Inbox, Event, Job, Summary], ids=lambda m: m.__name__)
 def test_bodies_need_the_permission_to_read_them(db: None, model: Any, may_read: bool) -> None:
     rows(person("alice"), 1)
     staff = person("staff", is_staff=True)
@@ -165,3 +180,86 @@ def test_no_digest_is_shown_and_a_key_can_be_revoked(root: Client) -> None:
 
 def test_who_is_not_staff_sees_no_admin(db: None) -> None:
     assert signed_in(person("alice")).get(reverse("admin:index")).status_code == 302
+
+
+# Context policies
+
+
+@pytest.fixture(autouse=True)
+def nothing_learnt() -> Iterator[None]:
+    yield
+    policies.learn({})
+
+
+def typed(**values: str) -> dict[str, str]:
+    return {"agent": "assistant", **values}
+
+
+def test_staff_change_a_policy_value_by_value_and_what_is_empty_stays_the_agents_own(root: Client) -> None:
+    page = root.get(url(AgentPolicy, "add")).content.decode()
+    assert "Share of the window" in page
+    given = typed(
+        summary_words="120", summary_ratio="off", compact_keep="a, b", allow="-", cascade="true", margin="0.2"
+    )
+    assert root.post(url(AgentPolicy, "add"), given).status_code == 302
+    row = AgentPolicy.objects.get()
+    assert row.values == {
+        "summary_words": 120, "summary_ratio": None, "compact_keep": ["a", "b"], "allow": [], "cascade": True,
+        "margin": 0.2,
+    }  # fmt: skip
+    policies.read()
+    made = policies.of("assistant")
+    assert made == replace(
+        ASSISTANT, summary_words=120, summary_ratio=None, compact_keep=("a", "b"), allow=(), cascade=True, margin=0.2
+    )
+    # what is shown can be sent as it is, and a value that is taken out is the agent's own again
+    form = PolicyForm(instance=row)
+    back = {name: form.initial[name] for name in row.values}
+    assert root.post(url(AgentPolicy, "change", row.pk), typed(**back)).status_code == 302
+    row.refresh_from_db()
+    assert ContextPolicy.of(row.values, ASSISTANT) == made
+    del back["summary_words"]
+    root.post(url(AgentPolicy, "change", row.pk), typed(**back))
+    row.refresh_from_db()
+    assert "summary_words" not in row.values
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        ("summary_ratio", "1.5", "A number from 0.01 to 1, please."),
+        ("summary_words", "-1", "A whole number from 0 to 20000, please."),
+        ("summary_words", "2.5", "A whole number from 0 to 20000, please."),
+        ("keep_rounds", "two", "A whole number from 0 to 1000, please."),
+        ("margin", "nan", "A number from 0 to 0.9, please."),
+        ("margin", "off", "A number from 0 to 0.9, please."),
+        ("template", "poem", "poem"),
+    ],
+)
+def test_what_a_policy_refuses_is_not_saved_and_said_at_its_field(
+    root: Client, field: str, text: str, words: str
+) -> None:
+    answer = root.post(url(AgentPolicy, "add"), typed(**{field: text}))
+    assert answer.status_code == 200
+    errors = answer.context["adminform"].form.errors
+    assert list(errors) == [field]
+    assert words in str(errors[field])
+    assert not AgentPolicy.objects.exists()
+
+
+def test_every_value_of_a_policy_has_its_words_and_in_chinese(root: Client) -> None:
+    assert set(WORDS) == set(NAMES)
+    AgentPolicy.objects.create(agent="assistant")
+    page = root.get(url(AgentPolicy, "add"), headers={"accept-language": "zh-hans"}).content.decode()
+    assert "窗口占比" in page and "自带值" in page and "Summarise" not in page
+
+
+def test_a_policy_that_cannot_be_does_not_break_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    policies.learn({"assistant": {"summary_words": "many"}, "analyst": {"no such value": 1}, "other": [1]})  # type: ignore[dict-item]  # as a row may hold
+    try:
+        assert [policies.of(name) for name in ("assistant", "assistant", "analyst", "other")] == [
+            ASSISTANT, ASSISTANT, ANALYST, ContextPolicy(),
+        ]  # fmt: skip
+        assert len(caplog.records) == 3
+    finally:
+        policies.learn({})

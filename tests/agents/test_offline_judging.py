@@ -6,7 +6,7 @@ from agents.providers.offline.judging import judge
 from agents.providers.offline.model import OfflineModel
 from agents.providers.offline.results import excerpts_of
 from agents.providers.offline.units import units_of, units_of_excerpts
-from agents.runtime.context.assemble import CONTINUE
+from agents.runtime.context.words import CONTINUE
 from agents.runtime.model import Message, ModelRequest, Role, TextChunk, TextPart, ToolCall, ToolSpec, text_message
 
 PIER = """\

@@ -11,7 +11,7 @@ from agents.providers.offline.model import INFO, OfflineModel
 from agents.providers.offline.request import situation
 from agents.providers.offline.words import CHINESE, ENGLISH, Words
 from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef, ArtifactUnreadable, TextPage
-from agents.runtime.context.assemble import CONTEXT_LEAD, CONTINUE, FINISH
+from agents.runtime.context.words import CONTEXT_LEAD, CONTINUE, FINISH
 from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
     AssistantMessage,

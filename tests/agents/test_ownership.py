@@ -15,13 +15,13 @@ from agents.models.session import Session
 from agents.runtime.errors import Rejected
 from agents.runtime.model import NO_USAGE
 from agents.runtime.session import ModelCall, OpenRun
-from agents.stores import db, inbox, modelcalls, pool, runs, sessions, state
+from agents.stores import db, inbox, modelcalls, pool, runs, sessions, state, summaries
 from agents.stores.sessions import PgSessionStore
 from tests.agents.records import answer, changed, planner, request, stamp, user
 
 pytestmark = pytest.mark.usefixtures("hot_stores")
 
-MODULES: tuple[ModuleType, ...] = (inbox, modelcalls, runs, sessions, state)
+MODULES: tuple[ModuleType, ...] = (inbox, modelcalls, runs, sessions, state, summaries)
 
 
 @pytest_asyncio.fixture
@@ -91,6 +91,9 @@ async def test_bob_gets_nothing_of_alices_by_any_function_that_takes_an_owner(
         sessions.read_history: await refused(in_thread(sessions.read_history)(bob, "t")),
         sessions.visible: await refused(sessions.visible(**names)),
         modelcalls.of_run: await in_thread(modelcalls.of_run)(owner_id=bob, run_key=alices.run_key),
+        modelcalls.last_chat: await in_thread(modelcalls.last_chat)(owner_id=bob, session_id=int(alices.session.id)),
+        summaries.visible: await in_thread(summaries.visible)(**names),
+        summaries.summarise_now: await refused(in_thread(summaries.summarise_now)(**names)),
         state.of_user: await in_thread(state.of_user)(owner_id=bob),
         state.put_user: await in_thread(state.put_user)(owner_id=bob, values={"name": "Bob"}),
     }
@@ -99,6 +102,7 @@ async def test_bob_gets_nothing_of_alices_by_any_function_that_takes_an_owner(
     assert [c.call_id for c in tried.pop(modelcalls.record)] == ["c1"]
     assert tried.pop(inbox.put) == ["thread_not_found", "thread_not_found"]
     assert {tried.pop(f) for f in (sessions.history, sessions.read_history, sessions.visible)} == {"thread_not_found"}
+    assert tried.pop(summaries.summarise_now) == "thread_not_found"
     assert [f.__name__ for f, answer in tried.items() if answer] == []
     # and alice's are as they were
     assert [w.message.id for w in await inbox.waiting(owner_id=alice, thread_id="t")] == ["q"]

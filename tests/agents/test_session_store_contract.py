@@ -387,3 +387,36 @@ async def test_a_message_with_a_lone_surrogate_or_a_null_is_kept_as_far_as_it_ca
     given = replace(user("x", id="u9"), parts=(TextPart(text="a\0b"),), context=(("open\0", "page"),))
     stored = await opened.ledger.append([stamp(given)])
     assert (await house.visible(house.alice))[-1] == stored[0]
+
+
+async def test_the_planner_hears_whether_the_message_is_known_whatever_line_it_lies_in(house: House) -> None:
+    await say(house, "one", "first", run_id="r1")
+    await say(house, "two", "second", run_id="r2")
+    await say(house, "other", "third", run_id="r3", fork_after=4)
+    seen = {}
+    for n, message_id in enumerate(("m-r1", "m-r2", "m-r3", "new", "")):
+        plan = planner(run_id=f"x{n}")
+        opened = await house.store.open_run(
+            request(house.alice, run_id=f"x{n}", message=user("again", id=message_id)), plan
+        )
+        seen[message_id] = (plan.seen.message_known, plan.seen.whole)
+        await opened.ledger.append([stamp(finished(), run_id=f"x{n}")], end=FINISHED)
+    assert seen == {
+        "m-r1": (True, True),
+        "m-r2": (True, True),
+        "m-r3": (True, True),
+        "new": (False, True),
+        "": (False, True),
+    }
+    plan = planner()
+    await house.store.open_run(request(house.bob, message=user("mine", id="m-r1")), plan)
+    assert not plan.seen.message_known
+
+
+async def test_an_append_that_asks_for_a_summary_stores_what_it_was_given(house: House) -> None:
+    opened = await house.store.open_run(request(house.alice), planner())
+    stored = await opened.ledger.append([stamp(answer("one"))], summarise=True)
+    assert texts(stored) == ["one"]
+    await opened.ledger.append([stamp(finished())], end=FINISHED, summarise=True)
+    assert texts(await house.visible(house.alice)) == ["one"]
+    assert opened.summaries == {}

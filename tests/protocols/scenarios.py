@@ -5,13 +5,16 @@ from agents.protocols.agui.encode import RunEncoder
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import (
     CitationShown,
+    ContextCompacted,
     Event,
     Outcome,
+    Preloaded,
     ReasoningDelta,
     RunFailed,
     RunFinished,
     RunStarted,
     StateChanged,
+    Summarising,
     TextDelta,
     ToolCallDelta,
     ToolProgress,
@@ -20,6 +23,7 @@ from agents.runtime.events import (
     UserMessage,
     UserMessageKind,
     Waiting,
+    WindowUsed,
 )
 from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.model import FilePart, TextPart, Usage
@@ -211,6 +215,24 @@ NOT_IN_DOCUMENTS: tuple[Event, ...] = (
     answered("m2", not_in_documents=True),
     FINISHED,
 )
+LONG: tuple[Event, ...] = (
+    STARTED,
+    asked("Go on"),
+    Preloaded(blocks=(("memory", "Likes metres."),)),
+    Summarising(state="started", tokens_before=24_000),
+    Summarising(state="done", tokens_before=24_000, tokens_after=6_100, summary_id="s1", position=40),
+    ContextCompacted(up_to=46, results=2, tokens=3_200),
+    WindowUsed(
+        tokens=6_100, window=32_768, source="guess", parts=(("system", 900), ("summary", 700), ("history", 4_500))
+    ),
+    TextDelta("m1", "On it"),
+    WindowUsed(tokens=6_200, window=32_768, source="guess"),
+    Summarising(state="started", tokens_before=30_000),
+    Summarising(state="failed", tokens_before=30_000),
+    TextDelta("m1", " goes."),
+    answered("m1", "On it goes."),
+    FINISHED,
+)
 
 RUNS: dict[str, tuple[Event, ...]] = {
     "plain": PLAIN,
@@ -229,6 +251,7 @@ RUNS: dict[str, tuple[Event, ...]] = {
     "with-file": WITH_FILE,
     "cited": CITED,
     "not-in-documents": NOT_IN_DOCUMENTS,
+    "long": LONG,
 }
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from agents.protocols.agui import history
+from agents.protocols.agui import history, salvage
 from agents.protocols.agui.encode import RunEncoder, is_terminal
 from agents.runtime.events import (
     ReasoningDelta,
@@ -404,7 +404,30 @@ def test_a_whole_message_that_was_cancelled_before_its_first_delta_is_shown() ->
     assert [m["content"] for m in apply(events)] == ["Go", "Once"]
 
 
-_DELTAS = (TextDelta, ReasoningDelta, ToolCallDelta, ToolStarted, ToolProgress, scenarios.Waiting)
+def test_context_of_a_run_is_told_beside_its_messages_and_leaves_out_what_says_nothing() -> None:
+    events = check(STREAMS["long"])
+    told = [event["value"] for event in events if event.get("name") == "workbench.context"]
+    assert [value["kind"] for value in told] == [
+        *["summarising"] * 2,
+        "compacted",
+        *["window"] * 2,
+        *["summarising"] * 2,
+    ]
+    assert told[0] == {"kind": "summarising", "state": "started", "tokensBefore": 24_000}
+    assert told[1] == {**told[0], "state": "done", "tokensAfter": 6_100, "summaryId": "s1", "position": 40}
+    assert told[2] == {"kind": "compacted", "upTo": 46, "results": 2, "tokens": 3_200}
+    assert (told[3]["tokens"], told[3]["window"], told[3]["source"]) == (6_100, 32_768, "guess")
+    assert told[3]["parts"][1] == {"tag": "summary", "tokens": 700}
+    assert "parts" not in told[4]
+    assert "Likes metres" not in str(events)  # what is put before the model is not shown
+    assert [m.get("content") for m in apply(events) if m["role"] == "assistant"] == ["On it goes."]
+    assert [m.text for m in salvage.unstored(STREAMS["long"], ())] == ["On it goes."]
+
+
+_DELTAS = (
+    *(TextDelta, ReasoningDelta, ToolCallDelta, ToolStarted, ToolProgress, scenarios.Waiting),
+    *(scenarios.Summarising, scenarios.WindowUsed),
+)
 
 
 def _bare(message: dict[str, Any]) -> dict[str, Any]:

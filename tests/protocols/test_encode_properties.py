@@ -8,12 +8,15 @@ from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.events import (
     AssistantMessage,
     CitationShown,
+    ContextCompacted,
     Origin,
     Outcome,
+    Preloaded,
     ReasoningDelta,
     RunFailed,
     RunFinished,
     StateChanged,
+    Summarising,
     TextDelta,
     ToolCallDelta,
     ToolProgress,
@@ -23,6 +26,7 @@ from agents.runtime.events import (
     UserMessage,
     UserMessageKind,
     Waiting,
+    WindowUsed,
 )
 from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.model import FinishReason, TextPart, ToolCall, Usage
@@ -69,6 +73,21 @@ DELTA = st.one_of(
     st.builds(ToolStarted, call_id=CALL, name=st.just("read")),
     st.builds(ToolProgress, call_id=CALL, text=TEXT, done=st.none() | st.floats(0, 9), total=st.none() | st.just(9.0)),
     st.builds(Waiting, delay_s=st.floats(0, 60), reason=st.just("busy")),
+    st.builds(
+        Summarising,
+        state=st.sampled_from(["started", "done", "skipped", "failed"]),
+        tokens_before=st.integers(0, 9),
+        tokens_after=st.integers(0, 9),
+        summary_id=TEXT,
+        position=st.integers(0, 9),
+    ),
+    st.builds(
+        WindowUsed,
+        tokens=st.integers(0, 9),
+        window=st.integers(1, 9),
+        source=st.sampled_from(["guess", "settings"]),
+        parts=st.lists(st.tuples(TEXT, st.integers(0, 9)), max_size=2).map(tuple),
+    ),
 )
 RECORD = st.one_of(
     st.builds(
@@ -93,6 +112,8 @@ RECORD = st.one_of(
         data=st.dictionaries(TEXT, JSON, max_size=2),
         artifacts=st.lists(REF, max_size=2).map(tuple),
     ),
+    st.builds(ContextCompacted, up_to=st.integers(1, 9), results=st.integers(0, 9), tokens=st.integers(0, 9)),
+    st.builds(Preloaded, blocks=st.just((("memory", "x"),))),
     st.builds(StateChanged, delta=st.dictionaries(KEY, JSON, max_size=2)),
     st.builds(
         UserMessage,

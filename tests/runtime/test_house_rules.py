@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AGUI_WORD = re.compile(
     r"(?:thread|run|message|toolCall|request)Id|(?:RUN|TEXT_MESSAGE|TOOL_CALL|STATE|REASONING)_[A-Z_]+"
 )
-# The live task, the Celery task, the edges (sockets, HTTP, hints, and a stop that must come to its end), and who counts.
+# The live task, the Celery task, the edges (sockets, HTTP, hints, a stop that must come to its end), and who counts.
 CATCH_ALL = {
     "agents/live/run.py": 1,
     "agents/runtime/metrics.py": 1,

@@ -26,6 +26,7 @@ from agents.runtime.policy import ANALYST, ContextPolicy
 from agents.runtime.session import Action, CancelReason, CancelToken
 from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, memory_runner, text, turn, usage
+from agents.runtime.tokens import DEFAULT_RATES
 from agents.runtime.tools import ToolContext, ToolResult
 from tests.runtime.samples import end_of, of, request, texts, tool
 
@@ -247,8 +248,6 @@ async def test_what_a_call_cost_teaches_the_estimate(reported: int) -> None:
 
         @property
         def rates(self) -> Any:
-            from agents.runtime.tokens import DEFAULT_RATES
-
             return DEFAULT_RATES
 
     learning = Learning()

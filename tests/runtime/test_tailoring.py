@@ -166,6 +166,24 @@ def test_questions_without_answers_are_one_round_unless_there_is_no_answer_at_al
     assert questions(tailored(chat, two)) == ["Q4"]
 
 
+@pytest.mark.parametrize("words", ["one two three four five ", "钥匙由朵拉保管，预算是四千二百万欧元。"])
+def test_a_question_that_was_too_long_to_be_answered_does_not_stand_in_the_way_of_the_next(words: str) -> None:
+    chat = Chat()
+    chat.ask("Q1 what is the budget?", run="r1")
+    chat.answer("A1")
+    chat.done()
+    chat.ask(f"Q2 {words * 500}", run="r2")
+    chat.failed()
+    chat.ask("Q3 and now?", run="r3")
+    chat.ask("Q4 hello?", run="r4")
+    made = tailored(chat, 300)
+    assert not made.overflow and made.dropped_rounds > 0
+    assert questions(made) == ["Q3", "Q4"]
+    assert sum(p.tokens for p in made.parts if p.kind == "dropped") > 1_000
+    everything = tailored(chat, 100_000)
+    assert questions(everything) == ["Q1", "Q2", "Q3", "Q4"]
+
+
 def test_the_budget_comes_from_the_window_less_the_tools() -> None:
     chat = rounds(40)
     narrow = Window(tokens=4_000, source="settings")

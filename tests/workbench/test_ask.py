@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,16 @@ from django.core.management.base import CommandError
 from agents.models.model_call import ModelCall
 from agents.models.run import Run
 from agents.models.session import Session
+from agents.runtime.events import (
+    ContextCompacted,
+    Emitted,
+    Origin,
+    Preloaded,
+    Summarising,
+    TextDelta,
+    WindowUsed,
+)
+from agents.runtime.session import RunRequest
 from agents.stores import sessions
 from artifacts.models import Artifact
 from tests.artifacts.pdfs import pdf
@@ -34,6 +45,7 @@ from tests.modelserver import (
     text,
     usage,
 )
+from workbench.management.commands.ask import Shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
@@ -167,6 +179,23 @@ def test_citations_are_numbers_and_their_sources_stand_at_the_end(
     assert found["text"] == said
     assert {(s["number"], s["name"], s["version"]) for s in found["sources"]} == {(1, "lease.md", 1)}
     assert "1,450 euros" in "".join(s["quote"] for s in found["sources"])
+
+
+def test_a_summary_that_is_made_is_a_row_and_nothing_of_the_context_is_text() -> None:
+    out, rows = io.StringIO(), io.StringIO()
+    shown = Shown(request=RunRequest(owner_id=1, thread_id="t", run_id="r"), out=out, rows=rows)
+    origin = Origin(run_id="r", invocation_id="i", author="a")
+    for event in (
+        Preloaded(blocks=(("memory", "Likes metres."),)),
+        Summarising(state="started", tokens_before=9),
+        Summarising(state="done", tokens_before=9, tokens_after=4, summary_id="s", position=2),
+        ContextCompacted(up_to=2, results=3, tokens=5),
+        WindowUsed(tokens=4, window=10, source="guess"),
+        TextDelta("m", "Yes."),
+    ):
+        shown.take(Emitted(event, None, origin, datetime.now(UTC)))
+    assert out.getvalue() == "Yes."
+    assert rows.getvalue() == "· summarising earlier messages\n"
 
 
 def test_a_refused_key_ends_with_exit_code_1_and_the_setting(

@@ -1,6 +1,10 @@
 """The door of the library: names, sizes, duplicates, cuts, how many at once, and whose it is."""
 
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from artifacts.models import Artifact, Version
 from artifacts.store import in_thread
 from tests.artifacts.pdfs import pdf
 from tests.workbench.test_files import anna, blobs_in, boris, files, send_half, signed_in, token_of
+from workbench import uploads
 from workbench.views import files as door
 
 __all__ = ["anna", "boris", "files"]  # fixtures
@@ -228,6 +233,65 @@ def test_more_at_once_than_allowed_are_asked_to_come_again(
     assert [a.status_code for a in answers] == [201]
     assert send(other, "b.txt", b"words").status_code == 201
     assert names(anna) == ["a.txt", "b.txt"]
+
+
+HOLDER = """
+import sys, django
+django.setup()
+from workbench import uploads
+with uploads.place(int(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def elsewhere(anna: User) -> Iterator["subprocess.Popen[str]"]:
+    """Another web process, in which anna sends a file."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(anna.pk)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+    uploads._valkey().delete(uploads._key(anna.pk))
+
+
+def test_what_another_process_takes_counts_too(
+    anna: User, boris: User, settings: Any, elsewhere: "subprocess.Popen[str]"
+) -> None:
+    settings.UPLOADS_PER_OWNER = 2
+    client = signed_in(anna)
+    assert send(client, "计划.txt", b"words").status_code == 201
+    settings.UPLOADS_PER_OWNER = 1
+    assert send(client, "b.txt", b"words").status_code == 429
+    assert send(signed_in(boris), "b.txt", b"words").status_code == 201
+    elsewhere.communicate("go on\n", 20)
+    assert send(client, "b.txt", b"words").status_code == 201
+
+
+def test_a_place_whose_process_died_is_free_again_in_the_end(
+    anna: User, settings: Any, elsewhere: "subprocess.Popen[str]"
+) -> None:
+    settings.UPLOADS_PER_OWNER = 1
+    client = signed_in(anna)
+    elsewhere.kill()
+    elsewhere.wait()
+    assert send(client, "a.txt", b"words").status_code == 429
+    (name,), key = uploads._valkey().zrange(uploads._key(anna.pk), 0, -1), uploads._key(anna.pk)
+    assert 0 < uploads._valkey().ttl(key) <= uploads.LEASE_S
+    uploads._valkey().zadd(key, {name: time.time() - 1})  # as if it had been so long
+    assert send(client, "a.txt", b"words").status_code == 201
+
+
+def test_without_valkey_each_process_keeps_to_the_limit_for_itself(anna: User, settings: Any) -> None:
+    with socket.socket() as held:  # bound and not listening: refused
+        held.bind(("127.0.0.1", 0))
+        settings.REDIS_URL = f"redis://127.0.0.1:{held.getsockname()[1]}/0"
+        settings.UPLOADS_PER_OWNER = 1
+        assert send(signed_in(anna), "a.txt", b"words").status_code == 201
+        with uploads.place(anna.pk):
+            assert send(signed_in(anna), "b.txt", b"words").status_code == 429
 
 
 def in_own_connection(client: Client) -> Any:

@@ -39,7 +39,7 @@ def data() -> Iterator[Path]:
 
 
 def test_each_part_has_its_line_and_the_page_is_there(running: Up) -> None:
-    for part in ("postgres", "valkey", "prepare", "web", "worker"):
+    for part in ("postgres", "valkey", "prepare", "web", "worker", "reader"):
         running.wait_for(rf"(?m)^  {part} +ready in [\d.]+ s: \S+")
     status, headers, page = running.get("/signin/")
     assert (status, "<form" in page) == (200, True)

@@ -8,7 +8,7 @@ from typing import Final
 from workbench.bench import measuring, readers, savings
 from workbench.bench.figures import Figure
 from workbench.bench.measuring import Bench
-from workbench.bench.questions import Quiz, figures, quiz
+from workbench.bench.questions import Quiz, ask_all, figures
 from workbench.bench.readers import History, Question
 
 PARTS: Final = ("fork", "talk", "locomo", "mtbench", "endless", "questions")
@@ -90,7 +90,7 @@ def asked_of(name: str, history: History) -> tuple[Question, ...]:
 
 async def _asked(bench: Bench, asked: Quiz, name: str, histories: Sequence[History]) -> list[Figure]:
     chosen = [(h, asked_of(name, h)) for h in bench.cases(histories)]
-    cases, costs = await quiz(bench, asked, [(h, questions) for h, questions in chosen if questions])
+    cases, costs = await ask_all(bench, asked, [(h, questions) for h, questions in chosen if questions])
     return figures(bench, cases, costs, name)
 
 

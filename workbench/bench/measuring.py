@@ -21,7 +21,7 @@ from workbench.bench.scripts import Exchange, events
 from workbench.bench.shortening import RATIO, Shortening
 
 LEAST_PARENT: Final = 8_000
-PARENTS: Final = (8_000, 10_000, 14_000, 20_000, 40_000, 80_000)  # the last fits the fork's budget, .7 of the window
+PARENTS: Final = (8_000, 10_000, 14_000, 20_000, 40_000, 80_000)  # the last still fits a fork's budget of this window
 PARENT_WINDOW: Final = 128_000
 TURNS: Final = 60
 MEMORY_EVERY: Final = 10

@@ -61,7 +61,7 @@ class Quiz:
     questions: int = 20
 
 
-async def quiz(
+async def ask_all(
     bench: Bench, quiz: Quiz, histories: Sequence[tuple[History, Sequence[Question]]]
 ) -> tuple[list[Case], list[int]]:
     """Return the cases, three per question, and for each history what its summaries cost (prompt and completion)."""

@@ -25,6 +25,7 @@ from agents.runtime.memorystores import Clock, Ids
 from agents.runtime.memorysummaries import MemorySummaries
 from agents.runtime.model import Model, ModelRequest, TextPart, ToolCall, ToolSpec, Usage
 from agents.runtime.policy import ASSISTANT, ContextPolicy
+from agents.runtime.preparing import outgrown
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source, Summary
 from agents.runtime.summary.asking import Summarizer
@@ -152,8 +153,8 @@ class Replay:
             forced=forced,
             complete_from=newest.read_from if newest else 0,
             base=newest,
-            request=assembled.request if assembled else None,
-            request_tokens=assembled.tokens if assembled else 0,
+            request=assembled.request if assembled and not assembled.dropped_rounds else None,
+            request_tokens=assembled.untailored_tokens if assembled else 0,
             request_parts=assembled.parts if assembled else (),
             request_cached=self.costs.answering[-1].cached if self.costs.answering else None,
             window=self.setting.window,
@@ -176,9 +177,8 @@ class Replay:
 
     async def _call(self, memory: str) -> Assembled:
         assembled = await self.assemble(memory)
-        policy, window = self.setting.policy, self.setting.window.tokens
-        threshold = min(window, max(2_000, int(window * policy.presummary_ratio)))
-        if policy.summarise and policy.presummary_ratio and assembled.tokens >= threshold:
+        policy = self.setting.policy
+        if policy.summarise and outgrown(assembled, policy, self.setting.window):
             made = await self.offer(Source.CALL, assembled)
             if made.advanced is not None:
                 assembled = await self.assemble(memory)

@@ -1,8 +1,6 @@
 """Files: bring one into the library or a conversation, list a conversation's, download one."""
 
 import logging
-import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import IO, cast
@@ -28,7 +26,7 @@ from artifacts.models import Version
 from artifacts.rows import Scope
 from artifacts.saving import Saved
 from artifacts.store import DjangoArtifactStore
-from workbench import access
+from workbench import access, uploads
 from workbench.previews import IMAGES
 
 THREAD_ID_CHARS = 128
@@ -37,9 +35,6 @@ FORM_BYTES = 64 * 1024  # what a request may have around the file itself
 ACTIVE = frozenset({"text/html", "image/svg+xml", "text/xml", "text/javascript"})
 
 RAW_NAME_CHARS = 4096  # of a name as it is sent, path included
-
-_uploads: Counter[int] = Counter()  # by owner; of this process
-_uploads_lock = threading.Lock()
 
 logger = logging.getLogger(__name__)
 
@@ -107,29 +102,13 @@ def _taken(request: HttpRequest, who: access.Identity, door: Door, door_from_pag
     guarded = cast(FileRequest, request)
     guarded.too_large = False
     request.upload_handlers.insert(0, SizeGuard(request))
-    if not _begin(who.owner_id):
+    try:
+        with uploads.place(who.owner_id):
+            return (door if who.by_token else door_from_page)(guarded, who.owner_id)
+    except uploads.TooMany:
         refused = _refused(429, "too_many_uploads", _("Too many files at once. Try again in a moment."))
         refused["Retry-After"] = "1"
         return refused
-    try:
-        return (door if who.by_token else door_from_page)(guarded, who.owner_id)
-    finally:
-        _end(who.owner_id)
-
-
-def _begin(owner_id: int) -> bool:
-    with _uploads_lock:
-        if _uploads[owner_id] >= settings.UPLOADS_PER_OWNER:
-            return False
-        _uploads[owner_id] += 1
-        return True
-
-
-def _end(owner_id: int) -> None:
-    with _uploads_lock:
-        _uploads[owner_id] -= 1
-        if not _uploads[owner_id]:
-            del _uploads[owner_id]
 
 
 def _who(request: HttpRequest) -> access.Identity:

@@ -79,6 +79,11 @@ class Assembled:
     summary: Summary | None = None
     hidden: int = 0
 
+    @property
+    def untailored_tokens(self) -> int:
+        """Return what the request would cost if nothing had been left out of it."""
+        return self.tokens + dict(self.window_used.parts).get("dropped", 0)
+
 
 def assemble(history: Sequence[Stored], frame: Frame, view: View) -> Assembled:
     """Return the request for the next call: system text, history in order, the frame's tail last.

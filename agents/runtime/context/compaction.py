@@ -13,7 +13,6 @@ from functools import partial
 from agents.runtime.context.placeholders import (
     EARLIER,
     FORCED,
-    LOAD_TOOL,
     OVERSIZED,
     RESUMED,
     cut_params,
@@ -32,7 +31,7 @@ from agents.runtime.events import (
     Stored,
     ToolReturned,
 )
-from agents.runtime.policy import ContextPolicy
+from agents.runtime.policy import LOAD_TOOL, ContextPolicy
 from agents.runtime.session import PartRef
 from agents.runtime.tokens import Mix, estimate, estimate_record, measure, measure_record
 

@@ -12,7 +12,7 @@ from typing import Final
 from agents.runtime.context.digests import sha256
 from agents.runtime.context.sizes import Sizes
 from agents.runtime.context.words import BLOCK_LEADS, SUMMARY_IN_SYSTEM, SUMMARY_IN_USER, tagged
-from agents.runtime.events import Stored, UserMessage
+from agents.runtime.events import Preloaded, Stored, UserMessage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.scopes import SEPARATOR
 from agents.runtime.session import PartRef
@@ -26,6 +26,11 @@ class Block:
 
     kind: str
     text: str
+
+
+def blocks_of(preloaded: Preloaded | None) -> tuple[Block, ...]:
+    """Return the blocks that a run kept of what it preloaded; none without a record."""
+    return tuple(Block(kind=kind, text=text) for kind, text in preloaded.blocks) if preloaded else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

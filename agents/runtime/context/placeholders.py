@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from agents.runtime.events import ToolReturned, ToolStatus
+from agents.runtime.policy import LOAD_TOOL
 from agents.runtime.tokens import estimate, estimate_record
 
 FORCED: Final = "forced"  # pass 0: this tool's results are never kept
 EARLIER: Final = "earlier_request"  # pass 1
 OVERSIZED: Final = "oversized"  # pass 2: head and tail
 RESUMED: Final = "current_invocation_summary"  # of the round that goes on behind a summary
-LOAD_TOOL: Final = "session_load"
 READ_TOOL: Final = "read_artifact"
 
 

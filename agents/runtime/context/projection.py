@@ -54,14 +54,10 @@ class Viewpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projected:
-    """parts: in order. hidden: how many messages, answers' segments and results the summary stands for.
-
-    restored: how many of those it covers are shown nevertheless.
-    """
+    """parts: in order. hidden: how many messages, answers' segments and results the summary stands for."""
 
     parts: list[PartRef]
     hidden: int = 0
-    restored: int = 0
 
 
 def visible(history: Sequence[Stored], view: Viewpoint) -> list[Stored]:
@@ -124,8 +120,7 @@ def project(seen: Sequence[Stored], view: Viewpoint, sizes: Sizes, shown: Coveri
             making.answer(choice.of_answer(item))
         elif (why := choice.of_message(item)) is not None:
             making.message(item, why, asked)
-    restored = sum(1 for part in making.parts if part.params.get("restored"))
-    return Projected(parts=making.parts, hidden=choice.hidden, restored=restored)
+    return Projected(parts=making.parts, hidden=choice.hidden)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,13 +1,13 @@
-"""What the parts of a request cost: everything is measured once, however many requests it stands in."""
+"""What events and parts of requests cost: everything is measured once, however many requests it stands in."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from agents.runtime.events import Stored
 from agents.runtime.session import PartRef
-from agents.runtime.tokens import DEFAULT_RATES, REQUEST, Mix, Rates, measure_record, total
+from agents.runtime.tokens import DEFAULT_RATES, REQUEST, Mix, Rates, measure, measure_record, total
 
-MOST_KNOWN = 16_384
+MOST_KNOWN: Final = 16_384
 _FLAGS = ("bare", "foreign", "partial", "reasoning")
 
 
@@ -29,7 +29,7 @@ class Sizes:
     reference and how it is shown.
     """
 
-    def __init__(self, rates: Rates, known: dict[str, Mix] | None) -> None:
+    def __init__(self, rates: Rates, known: dict[str, Mix] | None = None) -> None:
         self._rates = rates
         self._known: dict[str, Mix] = {} if known is None else known
 
@@ -56,14 +56,23 @@ class Sizes:
         known = self._known
         return REQUEST + total(known[_key(p.kind, p.ref, p.params)] for p in parts if p.kind != "dropped")
 
+    def event(self, stored: Stored) -> int:
+        """Return what the event, whole, costs the model that answers."""
+        return self._rates.tokens(self._mix(stored))
+
+    def text(self, text: str) -> int:
+        """Return what the text costs the model that answers; it is measured each time."""
+        return self._rates.tokens(measure(text))
+
     def settled(self, stored: Stored) -> int:
         """Return what the event costs whatever model answers: decisions that must not flip go by this."""
-        if stored.tokens:
-            return stored.tokens
+        return stored.tokens or DEFAULT_RATES.tokens(self._mix(stored))
+
+    def _mix(self, stored: Stored) -> Mix:
         mix = self._known.get(stored.id)
         if mix is None:
             mix = self._known[stored.id] = measure_record(stored.record)
-        return DEFAULT_RATES.tokens(mix)
+        return mix
 
 
 def _key(kind: str, ref: str, params: Mapping[str, Any]) -> str:

@@ -1,13 +1,14 @@
 """The last resort before a request is sent: whole rounds are left out until the rest fits.
 
 A round begins with what a person asked and ends before the next question; messages that steer a run do not begin one.
-The system message and the last round always stay.
+The system message and the last round always stay; if that does not fit, it loses the questions in front of its last one
+that nobody answered: a text that was too long for the model must not stand in the way of what is asked next.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.runtime.events import Stored, UserMessage, UserMessageKind
+from agents.runtime.events import Stored, UserMessage
 from agents.runtime.session import PartRef
 
 
@@ -35,9 +36,16 @@ def tailor(parts: Sequence[PartRef], events: Mapping[str, Stored], *, budget: in
     if len(rounds) == 1:  # there is no question at all
         return Tailored(parts=list(parts), overflow=True)
     carrier = 0 if any(part.tag == "user" for part in rounds[0]) else 1
-    cutting = _Cutting(carried=carried, carrier=carrier, rounds=rounds, over=total - budget, strategy=strategy)
+    cutting = _Cutting(
+        carried=carried,
+        carrier=carrier,
+        rounds=rounds,
+        questions=_questions(rounds[-1], events),
+        over=total - budget,
+        strategy=strategy,
+    )
     cutting.run()
-    return Tailored(parts=[*head, *cutting.parts()], dropped_rounds=len(cutting.gone), overflow=cutting.over > 0)
+    return Tailored(parts=[*head, *cutting.parts()], dropped_rounds=cutting.dropped, overflow=cutting.over > 0)
 
 
 def _divided(
@@ -76,24 +84,43 @@ def _divided(
 
 def _asks(part: PartRef, events: Mapping[str, Stored]) -> bool:
     record = events[part.ref].record if part.kind == "event" else None
-    return isinstance(record, UserMessage) and record.kind is not UserMessageKind.STEER
+    return isinstance(record, UserMessage) and record.begins_round
+
+
+def _questions(parts: Sequence[PartRef], events: Mapping[str, Stored]) -> list[int]:
+    """Return where in a round its questions begin, each with what the person had open."""
+    starts = []
+    for i, part in enumerate(parts):
+        if _asks(part, events):
+            while i > 0 and parts[i - 1].kind == "context":
+                i -= 1
+            starts.append(i)
+    return starts
 
 
 @dataclass(slots=True, kw_only=True)
 class _Cutting:
     """over: tokens too many. rounds[0] stands in front of all questions, the last one always stays.
 
-    carrier: the round in which `carried` stood. trailing: how many parts at the very end are left out.
+    carrier: the round in which `carried` stood. questions: where those of the last round begin. leading, trailing: how
+    many of its parts are left out in front, and at the very end.
     """
 
     carried: list[PartRef]
     carrier: int
     rounds: list[list[PartRef]]
+    questions: list[int]
     over: int
     strategy: str
     gone: set[int] = field(default_factory=set)
     carried_gone: bool = False
+    unanswered_gone: int = 0
+    leading: int = 0
     trailing: int = 0
+
+    @property
+    def dropped(self) -> int:
+        return len(self.gone) + self.unanswered_gone
 
     def run(self) -> None:
         if self.rounds[0]:
@@ -101,6 +128,11 @@ class _Cutting:
         kept = list(range(1, len(self.rounds) - 1))
         while self.over > 0 and kept:
             self._drop(kept.pop(self._next(len(kept))))
+        for start in self.questions[1:] if self.over > 0 else ():
+            self.over -= sum(part.tokens for part in self.rounds[-1][self.leading : start])
+            self.leading, self.unanswered_gone = start, self.unanswered_gone + 1
+            if self.over <= 0:
+                break
         if self.over > 0 and self.carrier in self.gone and self.carried:
             self.carried_gone = True
             self.over -= sum(part.tokens for part in self.carried)
@@ -138,7 +170,8 @@ class _Cutting:
                 continue
             if number > 0 and waiting:
                 out, waiting = [*out, *waiting], []
-            out += parts
+            leading = self.leading if number == len(self.rounds) - 1 else 0
+            out += [*(_dropped(part) for part in parts[:leading]), *parts[leading:]]
         if self.trailing:
             out[len(out) - self.trailing :] = [_dropped(part) for part in out[len(out) - self.trailing :]]
         return out

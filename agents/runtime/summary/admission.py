@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from agents.runtime.context import words
+from agents.runtime.context.sizes import Sizes
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.summaries import Summary
-from agents.runtime.tokens import MESSAGE_TOKENS, Mix, Rates, measure, measure_record
+from agents.runtime.tokens import MESSAGE_TOKENS
 
 HORIZON: Final = (8, 20)  # calls to come, at least and at most
 INSTRUCTION_TOKENS: Final = 250  # of the prompt that asks for a summary
@@ -28,23 +29,6 @@ WORD_TOKENS: Final = 1.4
 RESULT_TOKENS: Final = 500  # of a tool's result, as text.py shortens it
 PLACEHOLDER_TOKENS: Final = 30  # the shortest of context/placeholders.py
 CUT_SHARE: Final = 0.9  # of its limit that an oversized result, cut to head and tail, has at least
-
-
-class Sizes:
-    """What events cost one model in a request. known: mixes by event id, may be shared and grows."""
-
-    def __init__(self, rates: Rates, known: dict[str, Mix] | None = None) -> None:
-        self._rates = rates
-        self._known = {} if known is None else known
-
-    def event(self, stored: Stored) -> int:
-        mix = self._known.get(stored.id)
-        if mix is None:
-            mix = self._known[stored.id] = measure_record(stored.record)
-        return self._rates.tokens(mix)
-
-    def text(self, text: str) -> int:
-        return self._rates.tokens(measure(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

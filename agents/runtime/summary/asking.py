@@ -20,7 +20,7 @@ from agents.runtime.tokens import Rates
 class Edited:
     """What the pre hook sees and may replace: a text wins over events, which are told anew."""
 
-    session_key: str
+    filter_key: str
     events: tuple[Stored, ...]
     source_events: tuple[Stored, ...]
     text: str
@@ -48,11 +48,10 @@ NO_HOOKS = SummaryHooks()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
-    """The request that a fork is put behind. tokens: of it, as they were counted. parts: where it came from. cached:
-    how many of its tokens the provider said it had cached, None = it said nothing."""
+    """The request that a fork is put behind. parts: where it came from. cached: how many of its tokens the provider
+    said it had cached, None = it said nothing."""
 
     request: ModelRequest
-    tokens: int = 0
     parts: tuple[PartRef, ...] = ()
     cached: int | None = None
 

@@ -25,13 +25,13 @@ SkipRecent = Callable[[Sequence[Stored]], int]
 class Keep:
     """What stays raw at the end: at most so many complete rounds, as far as they fit into so many tokens.
 
-    going: runs that have begun and not ended. running_run: the one of them whose own tool rounds may be covered,
+    open_runs: those that have begun and not ended. running_run: the one of them whose own tool rounds may be covered,
     except its latest; "" = none may.
     """
 
     rounds: int
     tokens: int
-    going: frozenset[str] = frozenset()
+    open_runs: frozenset[str] = frozenset()
     running_run: str = ""
 
 
@@ -44,20 +44,23 @@ class Round:
     complete: bool
 
 
-def going(history: Sequence[Stored]) -> frozenset[str]:
+def open_runs(history: Sequence[Stored]) -> frozenset[str]:
     """Return the runs that began in the history and did not end."""
     begun = {s.origin.run_id for s in history if isinstance(s.record, RunStarted)}
     return frozenset(begun - {s.origin.run_id for s in history if isinstance(s.record, RunFinished | RunFailed)})
 
 
-def rounds(events: Sequence[Stored], going: frozenset[str] = frozenset()) -> list[Round]:
-    """Return the rounds of the events, in order. What precedes the first message of a person is a round of its own."""
+def rounds(events: Sequence[Stored], still_open: frozenset[str] = frozenset()) -> list[Round]:
+    """Return the rounds of the events, in order. What precedes the first message of a person is a round of its own.
+
+    still_open: runs that have not ended.
+    """
     starts = [_from_its_run(events, i) for i, stored in enumerate(events) if _begins(stored)]
     if events and (not starts or starts[0] > 0):
         starts.insert(0, 0)
     ends = [*starts[1:], len(events)]
     return [
-        Round(start, end, complete=end < len(events) or _over(events[start:end], going))
+        Round(start, end, complete=end < len(events) or _over(events[start:end], still_open))
         for start, end in zip(starts, ends, strict=False)
         if start < end
     ]
@@ -69,7 +72,7 @@ def cut(events: Sequence[Stored], keep: Keep, tokens: Callable[[Stored], int]) -
     A round that goes on stays; of a running run that is larger than keep.tokens only the latest tool rounds do, as
     far as they fit, at least the last.
     """
-    found = rounds(events, keep.going | {keep.running_run})
+    found = rounds(events, keep.open_runs | {keep.running_run})
     until = len(events)
     if found and not found[-1].complete:
         current = found.pop()
@@ -147,7 +150,7 @@ def _ends_something(events: Sequence[Stored], i: int) -> bool:
 
 
 def _begins(stored: Stored) -> bool:
-    return isinstance(stored.record, UserMessage) and stored.record.kind is not UserMessageKind.STEER
+    return isinstance(stored.record, UserMessage) and stored.record.begins_round
 
 
 def _from_its_run(events: Sequence[Stored], i: int) -> int:
@@ -162,10 +165,10 @@ def _from_its_run(events: Sequence[Stored], i: int) -> int:
     return i
 
 
-def _over(events: Sequence[Stored], going: frozenset[str]) -> bool:
+def _over(events: Sequence[Stored], still_open: frozenset[str]) -> bool:
     """Return whether a round at the end of the history is over."""
     run_id = events[-1].origin.run_id
-    if run_id and run_id in going:
+    if run_id and run_id in still_open:
         return False
     ended = any(isinstance(s.record, RunFinished | RunFailed) and s.origin.run_id == run_id for s in events)
     return ended or len(events) in safe_cuts(events)

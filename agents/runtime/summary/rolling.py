@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from agents.runtime.context.sizes import Sizes
 from agents.runtime.context.window import GUESS, Window
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import AssistantMessage, ContextCompacted, RunStarted, Stored, ToolReturned, UserMessage
@@ -23,7 +24,7 @@ from agents.runtime.scopes import sees
 from agents.runtime.session import ModelCall, PartRef
 from agents.runtime.summaries import Boundary, Source, Summary, SummaryStore, covers
 from agents.runtime.summary import triggers
-from agents.runtime.summary.admission import Shown, Sizes, Worth, weigh
+from agents.runtime.summary.admission import Shown, Worth, weigh
 from agents.runtime.summary.asking import (
     NO_HOOKS,
     Ask,
@@ -40,7 +41,7 @@ from agents.runtime.summary.asking import (
 from agents.runtime.summary.citations import kept
 from agents.runtime.summary.guarding import guarded, told
 from agents.runtime.summary.prompts import missing_headings
-from agents.runtime.summary.recent import Keep, SkipRecent, cut, going, snapped
+from agents.runtime.summary.recent import Keep, SkipRecent, cut, open_runs, snapped
 from agents.runtime.summary.report import Reason, Report, Trigger
 from agents.runtime.summary.text import Formatters, Line, language, lines
 from agents.runtime.tokens import DEFAULT_RATES, Mix, Rates
@@ -267,11 +268,11 @@ def _until(making: Making, base: Summary | None, fresh: Sequence[Stored], sizes:
     if making.skip_recent is not None:
         skipped = max(0, making.skip_recent(fresh))
         return snapped(fresh, len(fresh) - skipped)
-    policy, open_runs = making.policy, going(making.history)
+    policy, still_open = making.policy, open_runs(making.history)
     # A person who asks again is not to lose one recent round after the other; an archived conversation is over.
     give_way = making.forced and (base is None or making.source is Source.ARCHIVE)
     for rounds in range(policy.keep_rounds, -1, -1):
-        keep = Keep(rounds=rounds, tokens=policy.keep_tokens, going=open_runs, running_run=_running(making))
+        keep = Keep(rounds=rounds, tokens=policy.keep_tokens, open_runs=still_open, running_run=_running(making))
         until = cut(fresh, keep, sizes.event)
         if not give_way or any(line.text for line in lines(fresh[:until], making.formatters)):
             break
@@ -345,7 +346,6 @@ async def _ask(making: Making, work: _Work) -> Ask:
     if making.request is not None:
         parent = Parent(
             request=making.request,
-            tokens=making.request_tokens,
             parts=making.request_parts,
             cached=making.request_cached,
         )
@@ -376,7 +376,7 @@ async def _edited(making: Making, ask: Ask, base_text: str) -> Ask:
     assert making.hooks.pre is not None
     text = "\n".join(line.text for line in ask.lines)
     given = Edited(
-        session_key=making.filter_key,
+        filter_key=making.filter_key,
         events=ask.events,
         source_events=tuple(making.history),
         text=text,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from agents.runtime.context.digests import request_sha256, sha256
@@ -27,12 +28,15 @@ from agents.runtime.session import ModelCall, PartRef
 from agents.runtime.summary import fork, templates
 from agents.runtime.summary.asking import Ask, SummaryFailed, Written
 from agents.runtime.summary.guarding import guarded
+from agents.runtime.summary.pieces import MOST_PIECES, next_piece
 from agents.runtime.summary.prefix import enough, largest
 from agents.runtime.summary.prompts import Prompts, prompts_of
 from agents.runtime.summary.report import CallReport, Mode, Reason
 from agents.runtime.tokens import measure
 
 PURPOSE: Final = "summary"
+PREVIOUS_SHARE: Final = 0.5  # of a request that reads a piece, for what came of the pieces before
+_TOO_LARGE: Final = "What is new does not fit the model that summarises."
 PromptChoice = Callable[[Ask], Prompts]
 
 
@@ -59,12 +63,20 @@ class _Answer:
     error: RunError | None = None
 
 
+class _TooLarge(SummaryFailed):
+    """Not even the smallest part of what is new fits one request."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.BUDGET, _TOO_LARGE)
+
+
 class ModelSummarizer:
     """Asks a model. name: "" = the model's. prompts: which texts to ask with.
 
     The first request is a fork if there is a parent and fork.py says so, else it stands alone. One retry at half the
     budget, standing alone: if the provider says that the request was too long, or if a fork was answered without a
-    word (a tool call, say). Every call is booked, with the parts it was made of.
+    word (a tool call, say). If not even the smallest part of what is new fits, that is read piece by piece, each
+    with what came of those before, in MOST_PIECES calls. Every call is booked, with the parts it was made of.
     """
 
     def __init__(self, model: Model, name: str = "", prompts: PromptChoice = by_policy) -> None:
@@ -79,7 +91,10 @@ class ModelSummarizer:
     async def write(self, ask: Ask) -> Written:
         prompts = self._prompts(ask)
         most = fork.first_budget(self._window(ask), ask.policy)
-        attempt = self._first(ask, prompts, most)
+        try:
+            attempt = self._first(ask, prompts, most)
+        except _TooLarge:
+            return await self._in_pieces(ask, prompts, most)
         answer = await self._call(ask, attempt, most)
         if self._again(attempt, answer):
             half = max(1, int(most * fork.RETRY_SHARE))
@@ -96,6 +111,38 @@ class ModelSummarizer:
             model=self._model.info.name,
             headings=prompts.headings,
         )
+
+    async def _in_pieces(self, ask: Ask, prompts: Prompts, most: int) -> Written:
+        """Give the writer the smallest part in several requests. Raises SummaryFailed, budget before any call."""
+
+        def tokens(text: str, previous: str) -> int:
+            return fork.request_tokens(_told(ask, prompts, text, previous), ask.rates)
+
+        covered = _smallest(ask)
+        rest, previous, used = _text(ask, covered), ask.base.text if ask.base else "", CallReport()
+        room = most - tokens("", "")
+        if room <= 0 or ask.rates.tokens(measure(rest)) > room * PREVIOUS_SHARE * MOST_PIECES:
+            raise _TooLarge
+        while rest:
+            previous = _middle_out(previous, lambda kept: tokens("", kept) <= most - room * PREVIOUS_SHARE)
+            piece = next_piece(rest, partial(_fits, tokens, previous, most))
+            if not piece or used.calls >= 2 * MOST_PIECES:
+                raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)
+            attempt = _Attempt(
+                request=_told(ask, prompts, piece, previous),
+                covered=covered,
+                mode=Mode.STANDALONE,
+                parts=_parts(ask, prompts, covered),
+                shrunk=("pieces",),
+            )
+            answer = _after(await self._call(ask, attempt, most), used)
+            if answer.error is not None:
+                raise SummaryFailed(Reason.MODEL_ERROR, _said(answer.error), answer.call)
+            if not answer.text:
+                raise SummaryFailed(Reason.EMPTY, "The model answered nothing.", answer.call)
+            rest, previous, used = rest[len(piece) :], answer.text, answer.call
+        name = self._model.info.name
+        return Written(text=previous, covered=covered, call=used, model=name, headings=prompts.headings)
 
     def _window(self, ask: Ask) -> Window:
         own = self._model.info.window_tokens if ask.policy.summary_model else None
@@ -210,10 +257,10 @@ def _standalone(ask: Ask, prompts: Prompts, most: int) -> _Attempt:
     if tokens(every, base) > most:
         covered = 0 if ask.text is not None else largest(ask, lambda c: tokens(c, base) <= most)
         if not covered:
-            covered = every if ask.text is not None else next(iter(enough(ask)), every)
+            covered = _smallest(ask)
             previous = _middle_out(base, lambda kept: tokens(covered, kept) <= most)
         if tokens(covered, previous) > most:
-            raise SummaryFailed(Reason.BUDGET, "What is new does not fit the model that summarises.")
+            raise _TooLarge
     return _Attempt(
         request=_request(ask, prompts, covered, previous),
         covered=covered,
@@ -223,17 +270,31 @@ def _standalone(ask: Ask, prompts: Prompts, most: int) -> _Attempt:
     )
 
 
-def _request(ask: Ask, prompts: Prompts, covered: int, previous: str) -> ModelRequest:
+def _smallest(ask: Ask) -> int:
+    return len(ask.events) if ask.text is not None else next(iter(enough(ask)), len(ask.events))
+
+
+def _text(ask: Ask, covered: int) -> str:
     if ask.text is not None:
-        text = ask.text
-    else:
-        end = ask.events[covered - 1].position if covered else 0
-        text = "\n".join(line.text for line in ask.lines if line.position <= end)
+        return ask.text
+    end = ask.events[covered - 1].position if covered else 0
+    return "\n".join(line.text for line in ask.lines if line.position <= end)
+
+
+def _request(ask: Ask, prompts: Prompts, covered: int, previous: str) -> ModelRequest:
+    return _told(ask, prompts, _text(ask, covered), previous)
+
+
+def _told(ask: Ask, prompts: Prompts, text: str, previous: str) -> ModelRequest:
     user = prompts.user_text(text, previous)
     if ask.policy.fork != "off":
         user += templates.BOUNDED[ask.language]
     messages = (text_message(Role.SYSTEM, prompts.system_text()), text_message(Role.USER, user))
     return ModelRequest(messages=messages)
+
+
+def _fits(tokens: Callable[[str, str], int], previous: str, most: int, text: str) -> bool:
+    return tokens(text, previous) <= most
 
 
 def _middle_out(text: str, fits: Callable[[str], bool]) -> str:

@@ -1,7 +1,7 @@
 """When a summary is due. Every comparison is strict; a check sees the request and never the system's clock.
 
-The numbers are spec/context.md 2.6. Names that tRPC-Agent-Go gives them: event_threshold, token_threshold,
-time_threshold, context_threshold; all and any join them.
+Their names are those of tRPC-Agent-Go: event_threshold, token_threshold, time_threshold, context_threshold; all and any
+join them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """What stays raw, and where a summary may end (sections 2.9 and 2.11)."""
 
 from agents.runtime.events import Stored, UserMessageKind
-from agents.runtime.summary.recent import Keep, cut, going, rounds, safe_cuts, snapped
+from agents.runtime.summary.recent import Keep, cut, open_runs, rounds, safe_cuts, snapped
 from tests.runtime.summary.talks import Talk, call, long_talk
 
 
@@ -12,7 +12,7 @@ def ten(stored: Stored) -> int:
 def test_rounds_begin_with_the_run_of_a_persons_message() -> None:
     talk = long_talk(2)
     talk.begin("Now")
-    assert [(r.start, r.end, r.complete) for r in rounds(talk.history, going(talk.history))] == [
+    assert [(r.start, r.end, r.complete) for r in rounds(talk.history, open_runs(talk.history))] == [
         (0, 4, True),
         (4, 8, True),
         (8, 10, False),
@@ -40,10 +40,10 @@ def test_a_round_that_goes_on_stays_and_does_not_count() -> None:
     talk = long_talk(3)
     talk.begin("Now")
     talk.answer("I look.", call("c1"))
-    now = going(talk.history)
+    now = open_runs(talk.history)
     assert now == {talk.run_id}
-    assert cut(talk.history, Keep(rounds=1, tokens=10_000, going=now), ten) == 8
-    assert cut(talk.history, Keep(rounds=0, tokens=0, going=now), ten) == 12
+    assert cut(talk.history, Keep(rounds=1, tokens=10_000, open_runs=now), ten) == 8
+    assert cut(talk.history, Keep(rounds=0, tokens=0, open_runs=now), ten) == 12
 
 
 def test_a_running_run_is_only_cut_where_it_is_too_large_and_behind_whole_tool_rounds() -> None:
@@ -59,10 +59,11 @@ def test_a_running_run_is_only_cut_where_it_is_too_large_and_behind_whole_tool_r
     assert cut(talk.history, Keep(rounds=0, tokens=1, running_run=running), ten) == 12
     later = talk.history[9:]  # what is new behind a boundary inside the run
     assert cut(later, Keep(rounds=0, tokens=1, running_run=running), ten) == 3
-    assert cut(later, Keep(rounds=0, tokens=1, going=going(talk.history)), ten) == 0
+    assert cut(later, Keep(rounds=0, tokens=1, open_runs=open_runs(talk.history)), ten) == 0
     talk.answer("", call("c9"))  # its result has not come yet
     assert cut(talk.history, Keep(rounds=0, tokens=1, running_run=running), ten) == 12
-    assert cut(talk.history, Keep(rounds=0, tokens=1, running_run="another", going=going(talk.history)), ten) == 4
+    another = Keep(rounds=0, tokens=1, running_run="another", open_runs=open_runs(talk.history))
+    assert cut(talk.history, another, ten) == 4
 
 
 def test_nothing_is_torn_apart() -> None:

@@ -205,7 +205,6 @@ async def test_context_2_13_two_makings_of_one_scope_make_one_call_and_other_sco
 
 async def test_context_2_13_an_older_boundary_never_replaces_a_newer_one() -> None:
     talk = long_talk(4)
-    desk = Desk()
 
     async def meanwhile() -> None:
         faster = Desk("Faster.")

@@ -61,7 +61,7 @@ class Searcher:
 async def asked(bench: Bench, judge: CachingModel | None = None) -> tuple[list[Case], list[int]]:
     quiz = Quiz(model=Searcher(), judge=judge, clock=iter(range(1_000)).__next__)
     told = history(160)
-    return await questions.quiz(bench, quiz, [(told, told.questions)])
+    return await questions.ask_all(bench, quiz, [(told, told.questions)])
 
 
 async def test_context_9_3_the_summary_asks_least_and_the_whole_history_most() -> None:

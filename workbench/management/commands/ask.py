@@ -29,6 +29,7 @@ from agents.runtime.events import (
     RunFailed,
     RunFinished,
     RunStarted,
+    Summarising,
     TextDelta,
     ToolReturned,
     UserMessage,
@@ -119,6 +120,8 @@ class Shown:
                 self._tool(returned)
             case Waiting() as waiting:
                 self._row(f"{waiting.reason}: trying again in {waiting.delay_s:.1f} s")
+            case Summarising(state="started"):
+                self._row("summarising earlier messages")
             case RunFinished() as finished:
                 self.outcome, self.usage = finished.outcome.value, asdict(finished.usage)
             case RunFailed() as failed:
