@@ -254,7 +254,7 @@ class Preparing:
 
 
 def outgrown(assembled: Assembled, policy: ContextPolicy, window: Window) -> bool:
-    """Return whether a request is to be summarised before it is sent: its messages take the policy's share of the window.
+    """Return whether a request is to be summarised before it is sent: whether its messages take the policy's share.
 
     Tools are not counted, what tailoring left out is.
     """

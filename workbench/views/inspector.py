@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+from collections.abc import Iterator
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from agents.admin import READ_BODIES
 from workbench import inspectedrows, inspector, sessionlist
-from workbench.contexts import InspectorPage
+from workbench.contexts import InspectorPage, Sessions
 from workbench.inspectedrows import Found
 from workbench.localtime import in_own_time
 from workbench.views.sessions import PageRequest, me, owner_id
@@ -39,11 +40,13 @@ def show(request: PageRequest, thread_id: str) -> HttpResponse:
             raise Http404
         sent = {"state": inspected.call.checked.state, "sha256": inspected.call.hash}
         return JsonResponse({**sent, "request": dataclasses.asdict(inspected.request)}, json_dumps_params={"indent": 1})
+    own = found.session.owner_id == owner_id(request)
+    listed = sessionlist.load(owner_id(request), current=thread_id if own else "")
     page = InspectorPage(
         me=me(request),
-        sessions=sessionlist.load(owner_id(request), current=thread_id),
-        title=found.session.title or _("Conversation"),
-        own=found.session.owner_id == owner_id(request),
+        sessions=listed,
+        title=found.session.title or next(_titles(listed), _("Conversation")),
+        own=own,
         inspected=inspected,
     )
     return render(request, "workbench/inspector.html", {"page": page})
@@ -60,6 +63,11 @@ def _found(request: HttpRequest, thread_id: str, run_id: str, call_id: str) -> F
     if found is None:
         raise Http404
     return found
+
+
+def _titles(listed: Sessions) -> Iterator[str]:
+    """Yield what the list calls the conversation that is shown: one without a title has its first words there."""
+    yield from (row.title for group in listed.groups for row in group.rows if row.current)
 
 
 def _number(text: str, digits: int) -> int | None:

@@ -10,7 +10,7 @@ from agents.runtime.context.citing import marked
 from agents.runtime.context.injection import block_text, summary_text
 from agents.runtime.context.placeholders import placeholder, short_arguments
 from agents.runtime.context.sanitizing import sanitize
-from agents.runtime.context.words import CONTEXT_LEAD
+from agents.runtime.context.words import CONTEXT_LEAD, harmless
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage
 from agents.runtime.jsonrepair import NotJson, parse_object
 from agents.runtime.model import Message, ModelRequest, Part, Role, TextPart, ToolCall, ToolSpec, text_message
@@ -159,7 +159,7 @@ def told_text(stored: Stored, part: PartRef) -> str:
 def context_text(record: object) -> str:
     """Return what the person had open, as data in front of their message."""
     assert isinstance(record, UserMessage)
-    items = [f'<item name="{_harmless(name)}">\n{_harmless(value)}\n</item>' for name, value in record.context]
+    items = [f'<item name="{_item(name)}">\n{_item(value)}\n</item>' for name, value in record.context]
     return "\n".join([CONTEXT_LEAD, "<context>", *items, "</context>", "", ""])
 
 
@@ -195,6 +195,6 @@ def _sendable(call: ToolCall, short: Sequence[str]) -> ToolCall:
     return replace(call, arguments=parsed.text) if parsed.repaired else call
 
 
-def _harmless(text: str) -> str:
-    # Data cannot close the tags it stands in.
-    return text.replace("</", "<\\/").replace('"', "'") if "\n" not in text else text.replace("</", "<\\/")
+def _item(text: str) -> str:
+    # one line may stand in an attribute, whose quotation marks it must not close
+    return harmless(text) if "\n" in text else harmless(text).replace('"', "'")

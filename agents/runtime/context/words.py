@@ -33,7 +33,12 @@ DATA_LEADS: Final = (CONTEXT_LEAD, SUMMARY_IN_SYSTEM, SUMMARY_IN_USER, MEMORY_LE
 """What a text part in front of a person's own words begins with."""
 
 
+def harmless(text: str) -> str:
+    """Return data so that it closes no tag that it stands in, whatever that is called."""
+    return text.replace("</", "<\\/")
+
+
 def tagged(lead: str, tag: str, text: str) -> str:
     """Return the text as data between tags that it cannot close itself."""
-    harmless = re.sub(rf"</(?=\s*{tag}\b)", r"<\\/", text, flags=re.IGNORECASE)
-    return f"{lead}\n<{tag}>\n{harmless}\n</{tag}>"
+    data = re.sub(rf"</(?=\s*{tag}\b)", r"<\\/", text, flags=re.IGNORECASE)
+    return f"{lead}\n<{tag}>\n{data}\n</{tag}>"

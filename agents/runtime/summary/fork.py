@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from agents.runtime.context import words
+from agents.runtime.context.digests import tool_json
 from agents.runtime.context.window import Window, budget
 from agents.runtime.events import AssistantMessage, Stored, UserMessage
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolSpec, text_message
@@ -148,7 +149,7 @@ def _message_tokens(message: Message, rates: Rates) -> int:
 
 
 def _declared(tool: ToolSpec) -> str:
-    return json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False, sort_keys=True)
+    return json.dumps(tool_json(tool), ensure_ascii=False, sort_keys=True)
 
 
 def _probe(text: str) -> str:

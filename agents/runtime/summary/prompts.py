@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from agents.runtime.context.words import harmless
 from agents.runtime.summary import templates
 
 TEXT: Final = "conversation_text"
@@ -90,10 +91,6 @@ def render(text: str, values: Mapping[str, str]) -> str:
         return values[name]
 
     return _PLACEHOLDER.sub(value, text)
-
-
-def harmless(text: str) -> str:
-    return text.replace("</", "<\\/")
 
 
 @lru_cache(maxsize=64)

@@ -124,7 +124,8 @@ class ModelSummarizer:
         if room <= 0 or ask.rates.tokens(measure(rest)) > room * PREVIOUS_SHARE * MOST_PIECES:
             raise _TooLarge
         while rest:
-            previous = _middle_out(previous, lambda kept: tokens("", kept) <= most - room * PREVIOUS_SHARE)
+            if tokens("", previous) > (bound := most - room * PREVIOUS_SHARE):
+                previous = _middle_out(previous, lambda kept: tokens("", kept) <= bound)
             piece = next_piece(rest, partial(_fits, tokens, previous, most))
             if not piece or used.calls >= 2 * MOST_PIECES:
                 raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)

@@ -120,14 +120,14 @@ def test_boundaries_only_move_forward_over_what_was_given_and_the_next_request_g
 ) -> None:
     async def go() -> None:
         desk = Desk(policy=policy)
-        desk.model.turns = answers(kinds * 4)  # type: ignore[assignment]  # functions are turns too
+        desk.model.turns = answers(kinds * 16)  # type: ignore[assignment]  # functions are turns too
         talk = Talk()
         for number, (kind, size, words) in enumerate(played):
             play(talk, kind, size, words, number)
             raw = list(talk.history)
             old = dict(await desk.store.newest([KEY]))
             before = next_request(talk, policy, old, "And now?")
-            rows = list(desk.store.rows)
+            rows, asked = list(desk.store.rows), len(desk.model.requests)
             made = await desk.update(talk, request=before.request, request_tokens=before.tokens)
             assert talk.history[: len(raw)] == raw
             if made.advanced is None:
@@ -137,7 +137,9 @@ def test_boundaries_only_move_forward_over_what_was_given_and_the_next_request_g
             base = old.get(KEY)
             low, high = base.boundary.position if base else 0, made.advanced.boundary.position
             assert low < high and made.advanced.base == (base.id if base else "")
-            given = "".join(message.text for message in desk.model.requests[-1].messages)
+            requests = desk.model.requests[asked:]
+            requests = requests if "pieces" in made.report.call.shrunk else requests[-1:]
+            given = "".join(message.text for request in requests for message in request.messages)
             scoped = [s for s in talk.history if sees(KEY, s.origin.filter_key)]
             assert all(words_of(s) in given for s in scoped if low < s.position <= high)
             if made.report.call.mode is Mode.STANDALONE:

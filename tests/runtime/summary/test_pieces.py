@@ -1,0 +1,80 @@
+"""A text that fits no request of the writer is read piece by piece: nothing that was pasted stops the summaries."""
+
+from dataclasses import replace
+
+import pytest
+
+from agents.runtime.errors import ModelUnavailable
+from agents.runtime.summary.pieces import LEAST_CHARS, next_piece
+from agents.runtime.summary.report import Reason
+from agents.runtime.testing import turn
+from tests.runtime.summary.talks import LONG, LONG_ZH, POLICY, Desk, Talk
+
+ROOM = replace(POLICY, max_input_tokens=1_500, summary_words=0)
+
+
+def pasted(words: str, times: int) -> tuple[Talk, list[str]]:
+    """Return a conversation whose first message is long, and marks that stand all over that message."""
+    marks = [f"<{n:03}>" for n in range(times)]
+    talk = Talk()
+    talk.exchange("".join(f"{words}{mark} " for mark in marks), "Answer 1.")
+    return talk, marks
+
+
+@pytest.mark.parametrize(("words", "times"), [(LONG, 180), (LONG_ZH, 110)])
+async def test_all_of_a_message_that_fits_no_request_is_read_piece_by_piece(words: str, times: int) -> None:
+    talk, marks = pasted(words, times)
+    desk = Desk(*[f"So far {n}." for n in range(1, 9)], policy=ROOM)
+    made = await desk.update(talk)
+    assert made.advanced is not None and made.report.call.shrunk == ("pieces",)
+    calls = len(desk.model.requests)
+    assert 2 < calls <= 8 and made.report.call.calls == calls == len(desk.calls)
+    told = "".join(desk.asked(n) for n in range(calls))
+    assert all(told.count(mark) == 1 for mark in marks)
+    assert "So far 1." in desk.asked(1) and "So far 1." not in desk.asked(2)
+    assert made.advanced.text == f"So far {calls}."
+    assert made.advanced.boundary.position == talk.history[-2].position  # the answer; the end of the run says nothing
+
+
+async def test_the_next_summary_goes_on_as_always() -> None:
+    talk, _ = pasted(LONG, 180)
+    desk = Desk(*[f"So far {n}." for n in range(1, 9)], policy=ROOM)
+    first = (await desk.update(talk)).advanced
+    assert first is not None
+    talk.exchange("Question 2. " + LONG * 8, "Answer 2. " + LONG * 8)
+    asked = len(desk.model.requests)
+    second = (await desk.update(talk)).advanced
+    assert second is not None and second.base == first.id
+    assert len(desk.model.requests) == asked + 1 and first.text in desk.asked()
+
+
+async def test_a_piece_that_fails_changes_nothing() -> None:
+    talk, _ = pasted(LONG, 180)
+    desk = Desk("So far 1.", turn(ModelUnavailable()), policy=ROOM)
+    made = await desk.update(talk)
+    assert made.reason is Reason.MODEL_ERROR and desk.store.rows == []
+    assert made.report.call.calls == 2
+
+    blank = Desk("So far 1.", " ", policy=ROOM)
+    assert (await blank.update(talk)).reason is Reason.EMPTY and blank.store.rows == []
+
+
+async def test_what_would_take_too_many_calls_is_refused_before_the_first() -> None:
+    talk, _ = pasted(LONG, 3_000)
+    desk = Desk(policy=ROOM)
+    made = await desk.update(talk)
+    assert made.reason is Reason.BUDGET and desk.model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "piece"),
+    [
+        ("short", 1_000, "short"),
+        ("word " * 100, 302, "word " * 60),
+        ("第一句。" * 100, 303, "第一句。" * 75),
+        ("x" * 500, 300, "x" * 300),
+        ("x" * 500, LEAST_CHARS - 1, ""),
+    ],
+)
+def test_a_piece_ends_where_a_line_a_sentence_or_a_word_ends(text: str, most: int, piece: str) -> None:
+    assert next_piece(text, lambda part: len(part) <= most) == piece
