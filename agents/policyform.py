@@ -202,7 +202,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return pgettext("policy", "yes") if value else pgettext("policy", "no")
     if isinstance(value, tuple | list):
-        return ", ".join(value) or NONE
+        return ", ".join(map(str, value)) or NONE  # a row may hold anything, and must still open to be mended
     return str(value) or NONE
 
 

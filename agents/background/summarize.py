@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -19,6 +20,7 @@ from agents.runtime.context.assemble import Assembled, Frame, View, assemble
 from agents.runtime.context.injection import blocks_of
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Preloaded, RunStarted, Stored
+from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source
@@ -122,6 +124,7 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
     assembled = _assembled(conversation, policy, rates, sizes)
     last = await in_thread(_last_call)(owner_id, found.id, conversation.run_id)
     forkable = assembled is not None and last is not None and _continues(assembled, last)
+    used = Usage(prompt=last.prompt_tokens, cached=last.cached_tokens) if last and last.prompt_tokens else None
     metrics = wiring.metrics().of_run(session_id, conversation.run_id)
 
     async def book(call: ModelCall) -> None:
@@ -143,7 +146,7 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
             request=assembled.request if assembled is not None and forkable else None,
             request_parts=assembled.parts if assembled is not None and forkable else (),
             request_tokens=assembled.untailored_tokens if assembled is not None else 0,
-            request_cached=last.cached_tokens if last is not None and last.prompt_tokens else None,
+            request_cached=used.cached if used else None,
             window=wiring.window_of(conversation.model),
             rates=rates,
             sizes=sizes,
@@ -154,7 +157,7 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
             run_id=conversation.run_id,
             request_started_at=conversation.started.at,
             book=book,
-            report=metrics.summary_made,
+            report=partial(metrics.summary_made, parent=used),
         )
     )
 

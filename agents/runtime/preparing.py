@@ -9,6 +9,7 @@ was too long, `shorten` halves what may be sent from then on.
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from agents.runtime.context.assemble import Assembled, Frame, View, assemble
@@ -49,7 +50,7 @@ class Preparing:
         self._window = GUESS
         self._calls = 0
         self._seen = 0  # events that the newest request was made of
-        self._cached: int | None = None  # of the newest request, as the provider said
+        self._usage: Usage | None = None  # of the newest request that was answered, as the provider said
         self._refused_at = -RETRY_EVENTS
         self._planted = False
         self._refused: int | None = None  # tokens of a request that the provider found too long
@@ -110,7 +111,7 @@ class Preparing:
 
     def answered(self, usage: Usage) -> None:
         """Take in what the provider said of the newest request."""
-        self._cached = usage.cached if usage.prompt else None
+        self._usage = usage if usage.prompt else None
 
     def _known_window(self) -> Window:
         window = self._invocation.services.window()  # a server may have told it since the last call
@@ -154,15 +155,19 @@ class Preparing:
 
     async def _look_for_newer(self) -> None:
         """Take over what a job of this run has made meanwhile."""
-        if not self._planted:
-            return
+        if self._planted:
+            self._planted = not await self._take_over()
+
+    async def _take_over(self) -> bool:
+        """Show the newest summaries that are stored from here on; False if they are known."""
         invocation = self._invocation
         try:
             found = await invocation.services.summaries.newest([invocation.filter_key, ""])
         except StorageUnavailable:
-            return  # the next append says so, if it stays away
-        self._planted = all(invocation.summaries.get(key) == found[key] for key in found)
+            return False  # the next append says so, if it stays away
+        changed = any(invocation.summaries.get(key) != found[key] for key in found)
         invocation.summaries.update(found)
+        return changed
 
     def _making_now(self, assembled: Assembled) -> Making | None:
         """Return what to summarise before this request is sent, None = nothing."""
@@ -189,6 +194,8 @@ class Preparing:
         else:
             logger.info("no summary in run %s: %s", invocation.run_id, made.reason.value)
             self._refused_at = len(invocation.history)
+            if await self._take_over():  # a job was faster, and there was nothing left to do
+                made = replace(made, advanced=invocation.summaries.get(invocation.filter_key))
         return made
 
     def _making(self, source: Source, assembled: Assembled | None, tokens: int) -> Making | None:
@@ -213,7 +220,7 @@ class Preparing:
             request=assembled.request if assembled and not assembled.dropped_rounds else None,
             request_parts=assembled.parts if assembled else (),
             request_tokens=tokens,
-            request_cached=self._cached,
+            request_cached=self._usage.cached if self._usage else None,
             window=self._window,
             rates=services.calibration.rates,
             sizes=services.sizes,
@@ -224,7 +231,7 @@ class Preparing:
             run_id=invocation.run_id,
             request_started_at=started,
             book=self._book,
-            report=services.metrics.summary_made,
+            report=partial(services.metrics.summary_made, parent=self._usage),
         )
 
     async def _book(self, call: ModelCall) -> None:

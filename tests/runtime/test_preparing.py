@@ -28,6 +28,7 @@ from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, memory_runner, text, turn, usage
 from agents.runtime.tokens import DEFAULT_RATES
 from agents.runtime.tools import ToolContext, ToolResult
+from tests.runtime.measuring import Remembering, measured
 from tests.runtime.samples import end_of, of, request, texts, tool
 
 INFO = ModelInfo(name="small", provider="testing", window_tokens=8_192)
@@ -131,6 +132,23 @@ async def test_context_2_14_a_run_summarises_between_its_steps_and_keeps_its_que
     kept = [c.id for m in last.messages for c in m.tool_calls]
     assert kept == ["c2", "c3"]
     assert [m.tool_call_id for m in last.messages if m.role is Role.TOOL] == ["c2", "c3"]
+
+
+async def test_a_fork_is_counted_with_the_usage_of_the_call_before_it() -> None:
+    sink = Remembering()
+    policy = replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, presummary_ratio=0.0, compact=False, fork="on")
+    agent = LLMAgent(name="assistant", instruction="Help.", tools=[tool("look", long_result)], policy=policy)
+    model = ScriptedModel(
+        turn(call("c1", "look", {}), usage(90, 5)),
+        turn(call("c2", "look", {}), usage(1_900, 5, cached=1_024)),
+        turn(text("Forty.")),
+        info=INFO,
+    )
+    writer = ScriptedModel(turn(text("They looked at 泊位.")), info=replace(INFO, name="scripted"))
+    runner = memory_runner(model, agent=agent, summarizer=summarizer(writer), metrics=measured(sink))
+    assert told(await collect(runner, request("How many moorings?"))) == ["started", "done"]
+    assert sink.all("summary_fork_parent_prompt_tokens") == [1_900]
+    assert sink.all("summary_fork_parent_cached_tokens") == [1_024]
 
 
 async def test_the_first_request_of_a_run_is_not_held_up_by_a_summary_between_steps() -> None:

@@ -100,10 +100,7 @@ class ModelSummarizer:
             half = max(1, int(most * fork.RETRY_SHARE))
             attempt = _standalone(ask, prompts, half)
             answer = _after(await self._call(ask, attempt, half), answer.call)
-        if answer.error is not None:
-            raise SummaryFailed(Reason.MODEL_ERROR, _said(answer.error), answer.call)
-        if not answer.text:
-            raise SummaryFailed(Reason.EMPTY, "The model answered nothing.", answer.call)
+        _check(answer)
         return Written(
             text=answer.text,
             covered=attempt.covered,
@@ -137,10 +134,7 @@ class ModelSummarizer:
                 shrunk=("pieces",),
             )
             answer = _after(await self._call(ask, attempt, most), used)
-            if answer.error is not None:
-                raise SummaryFailed(Reason.MODEL_ERROR, _said(answer.error), answer.call)
-            if not answer.text:
-                raise SummaryFailed(Reason.EMPTY, "The model answered nothing.", answer.call)
+            _check(answer)
             rest, previous, used = rest[len(piece) :], answer.text, answer.call
         name = self._model.info.name
         return Written(text=previous, covered=covered, call=used, model=name, headings=prompts.headings)
@@ -191,7 +185,7 @@ class ModelSummarizer:
         self, ask: Ask, request: ModelRequest, parts: tuple[PartRef, ...], report: CallReport
     ) -> _Answer:
         started, started_at = ask.monotonic(), ask.now()
-        pieces: list[str] = []
+        texts: list[str] = []
         usage, finish, first_at, error = NO_USAGE, FinishReason.STOP, None, None
         try:
             async with aclosing(_closable(self._model.stream(request))) as chunks:
@@ -200,7 +194,7 @@ class ModelSummarizer:
                         first_at = ask.monotonic()
                     match chunk:
                         case TextChunk(text=text):
-                            pieces.append(text)
+                            texts.append(text)
                         case UsageChunk(usage=reported):
                             usage = reported
                         case FinishChunk(reason=reason):
@@ -229,7 +223,7 @@ class ModelSummarizer:
             )
         )
         call = _used(report, usage, latency_ms)
-        return _Answer(text="" if error else "".join(pieces).strip(), call=call, error=error)
+        return _Answer(text="" if error else "".join(texts).strip(), call=call, error=error)
 
 
 async def _closable(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
@@ -359,6 +353,14 @@ def _after(answer: _Answer, first: CallReport) -> _Answer:
         calls=call.calls + first.calls,
     )
     return replace(answer, call=both)
+
+
+def _check(answer: _Answer) -> None:
+    """Raise SummaryFailed if no text came."""
+    if answer.error is not None:
+        raise SummaryFailed(Reason.MODEL_ERROR, _said(answer.error), answer.call)
+    if not answer.text:
+        raise SummaryFailed(Reason.EMPTY, "The model answered nothing.", answer.call)
 
 
 def _said(error: RunError) -> str:
