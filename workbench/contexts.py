@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from agents.runtime.model import FilePart
 from workbench import wording
-from workbench.inspector import Inspected
-from workbench.summarised import Divider
+from workbench.divider import Divider
+from workbench.inspector.page import Inspected
 from workbench.transcript import Answer, Said
 
 TITLE_CHARS = 60  # of a first message that stands in for a missing title

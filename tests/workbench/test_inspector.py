@@ -44,7 +44,7 @@ from tests.workbench.conversations import answered, asked, conversation, ended, 
 from tests.workbench.conversations import run as stored_run
 from tests.workbench.door import Door, door, question, token_of
 from tests.workbench.test_views_context import summarised as summary_row
-from workbench import inspectedrows
+from workbench.inspector import rows as inspectedrows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -3,9 +3,10 @@
 from django.utils import translation
 
 from agents.runtime.session import PartRef
-from workbench import inspectedparts, inspectorwords
-from workbench.partdiff import MOST_COMPARED, difference
-from workbench.waterfall import LEFT, RIGHT, WIDTH, Span, draw
+from workbench.inspector import parts as inspectedparts
+from workbench.inspector import words as inspectorwords
+from workbench.inspector.partdiff import MOST_COMPARED, difference
+from workbench.inspector.waterfall import LEFT, RIGHT, WIDTH, Span, draw
 
 
 def span(kind: str = "tool", start_s: float = 0.0, seconds: float | None = 1.0, **more: object) -> Span:

@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.admin import READ_BODIES
-from workbench import inspectedrows, inspector, sessionlist
+from workbench import sessionlist
 from workbench.contexts import InspectorPage, Sessions
-from workbench.inspectedrows import Found
+from workbench.inspector import page as inspector
+from workbench.inspector import rows as inspectedrows
+from workbench.inspector.rows import Found
 from workbench.localtime import in_own_time
 from workbench.views.sessions import PageRequest, me, owner_id
 

@@ -23,7 +23,7 @@ from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserM
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
 from agents.stores import inbox, lines, sessions
-from workbench import sessionlist, summarised, transcript, windowmeter, wording
+from workbench import divider, sessionlist, transcript, windowmeter, wording
 from workbench.contexts import Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
@@ -304,7 +304,7 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)
     last_run, last_state = newest_run(stored)
-    found_divider, at = summarised.among(history, entries, shown, run_id=run_id, newest=before is None)
+    found_divider, at = divider.among(history, entries, shown, run_id=run_id, newest=before is None)
     return Transcript(
         thread_id=found.thread_id,
         entries=shown,

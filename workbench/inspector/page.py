@@ -18,13 +18,15 @@ from agents.runtime.summary.prompts import prompts_of
 from agents.runtime.summary.templates import LANGUAGES, PURPOSES
 from agents.runtime.toolset import Toolset
 from agents.stores import policies
-from workbench import inspectedcall, inspectedrows, inspectorwords
-from workbench.inspectedcall import Call
-from workbench.inspectedparts import Known
-from workbench.inspectedplaces import Address
-from workbench.inspectedrows import Calls, Found
-from workbench.runspans import facts, spans
-from workbench.waterfall import Waterfall, draw
+from workbench.inspector import call as inspectedcall
+from workbench.inspector import rows as inspectedrows
+from workbench.inspector import words as inspectorwords
+from workbench.inspector.call import Call
+from workbench.inspector.parts import Known
+from workbench.inspector.places import Address
+from workbench.inspector.rows import Calls, Found
+from workbench.inspector.spans import facts, spans
+from workbench.inspector.waterfall import Waterfall, draw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from agents.runtime.events import Stored
 from agents.runtime.session import PartRef
 from agents.runtime.summaries import Summary
 from agents.stores import chains, events, modelcalls, summaryrows
-from workbench.inspectedparts import EVENTS, UNREADABLE, kind_of
+from workbench.inspector.parts import EVENTS, UNREADABLE, kind_of
 
 MOST_RUNS: Final = 200
 MOST_CALLS: Final = 1_000

@@ -12,9 +12,9 @@ from agents.models.model_call import ModelCall
 from agents.models.run import Run
 from agents.runtime.events import Stored, UserMessage
 from agents.runtime.session import PartRef
-from workbench import inspectedparts
-from workbench.inspectedparts import Known
-from workbench.inspectedrows import Found
+from workbench.inspector import parts as inspectedparts
+from workbench.inspector.parts import Known
+from workbench.inspector.rows import Found
 
 RECENT: Final = 150  # records: what the conversation's page surely shows when it is opened
 

@@ -13,11 +13,13 @@ from agents.runtime.events import Stored
 from agents.runtime.model import ModelRequest
 from agents.runtime.session import PartRef
 from artifacts import rows
-from workbench import contextwords, inspectedparts, inspectorwords, wording
-from workbench.inspectedparts import Known
-from workbench.inspectedplaces import Address
-from workbench.inspectedrows import Calls
-from workbench.partdiff import Change, Difference, difference, sent
+from workbench import contextwords, wording
+from workbench.inspector import parts as inspectedparts
+from workbench.inspector import words as inspectorwords
+from workbench.inspector.partdiff import Change, Difference, difference, sent
+from workbench.inspector.parts import Known
+from workbench.inspector.places import Address
+from workbench.inspector.rows import Calls
 
 PART_CHARS: Final = 1_200  # of a part's text on the page; all of it is one link away
 WHOLE_CHARS: Final = 200_000

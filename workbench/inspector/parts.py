@@ -14,8 +14,8 @@ from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMe
 from agents.runtime.model import FilePart, ToolCall, ToolSpec, file_note
 from agents.runtime.session import PartRef
 from agents.runtime.summaries import Summary
-from workbench import inspectorwords
 from workbench.contextwords import number
+from workbench.inspector import words as inspectorwords
 
 SNIPPET_CHARS = 90
 EVENTS = frozenset({"event", "placeholder", "context"})

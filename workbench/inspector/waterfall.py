@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from workbench import inspectorwords, wording
+from workbench import wording
 from workbench.contextwords import number
+from workbench.inspector import words as inspectorwords
 
 ROW: Final = 32
 HEAD: Final = 32

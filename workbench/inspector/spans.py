@@ -9,9 +9,10 @@ from agents.models.model_call import ModelCall
 from agents.models.run import Run
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, ToolStatus
 from agents.runtime.model import ToolCall
-from workbench import failurewords, inspectorwords, wording
+from workbench import failurewords, wording
 from workbench.contextwords import number
-from workbench.waterfall import Span
+from workbench.inspector import words as inspectorwords
+from workbench.inspector.waterfall import Span
 
 ICONS: Final = {"search_knowledge": "search", "list_documents": "library", "read_document": "file",
                 "read_artifact": "file", "save_artifact": "edit", "edit_artifact": "edit"}  # fmt: skip
