@@ -173,7 +173,7 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
         new_id=new_id,
         monotonic=monotonic,
         metrics=metrics().of_run(opened.session.id, request.run_id),
-        window=lambda: window_of(request.model),
+        window=lambda: window_of(request.model, run=request.window_tokens),
         calibration=calibration_of(request.model),
         policy=policies.of,
         sizes=_sizes,

@@ -42,7 +42,8 @@ class RunRequest:
     uploads: become FileParts at the end of the message. A FilePart of `message` names artifact and version only, until
     the door has looked it up for this owner.
     seed: history the caller brought, used only if the session is empty. external_tools: declared for this run only.
-    tool_results: answers to external calls, in the client's order. model: "" = the agent's default.
+    tool_results: answers to external calls, in the client's order. model: "" = the agent's default. window_tokens: what
+    the model's window is to be taken for in this run, None = as it is known.
     sources: what the run may answer from, as in UserMessage, if sources_given; else the message's own, or those of the
     run it goes back to or on with.
     render_html: the page asks for rendered blocks. origin: page, api, shell; for the log.
@@ -53,6 +54,7 @@ class RunRequest:
     run_id: str
     agent: str = ""
     model: str = ""
+    window_tokens: int | None = None
     action: Action = Action.SEND
     message_id: str = ""
     message: UserMessage | None = None

@@ -166,10 +166,11 @@ def test_what_the_person_has_open_is_data_of_at_most_16_kb() -> None:
 
 
 def test_our_own_wishes_stand_under_one_name() -> None:
-    ours = {"action": "edit", "messageId": "u0", "model": "big", "render": "html"}
+    ours = {"action": "edit", "messageId": "u0", "model": "big", "render": "html", "window": 8192}
     request = read(forwardedProps={"workbench": ours, "other": 1}, parentRunId="r0")
     assert (request.action, request.message_id, request.model) == (Action.EDIT, "u0", "big")
     assert request.render_html
+    assert request.window_tokens == 8192
     assert request.parent_run_id == "r0"
 
 
@@ -177,6 +178,11 @@ def test_our_own_wishes_stand_under_one_name() -> None:
 def test_retry_and_continue_bring_no_message(action: str) -> None:
     request = read(forwardedProps={"workbench": {"action": action, "messageId": "m1"}})
     assert (request.action.value, request.message, request.seed) == (action, None, ())
+
+
+@pytest.mark.parametrize("window", [0, 999, 10_000_001, "much", -8192])
+def test_a_window_that_cannot_be_is_refused(window: object) -> None:
+    assert refused(forwardedProps={"workbench": {"window": window}}) == "invalid_input"
 
 
 def test_an_action_needs_its_message_and_must_be_known() -> None:

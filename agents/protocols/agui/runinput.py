@@ -10,7 +10,7 @@ import binascii
 import mimetypes
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
 
 import orjson
@@ -23,6 +23,8 @@ from agents.runtime.model import FilePart, Part, TextPart, ToolSpec
 from agents.runtime.planning import cap_context
 from agents.runtime.session import Action, RunRequest, Upload
 
+LEAST_WINDOW: Final = 1_000
+MOST_WINDOW: Final = 10_000_000
 ID_CHARS = 128
 SEED_MESSAGES = 500
 EXTERNAL_TOOLS = 128
@@ -60,6 +62,7 @@ def run_input(
         run_id=identifier(wire.run_id, "runId"),
         agent=agent,
         model=ours.model,
+        window_tokens=ours.window,
         action=ours.action,
         message_id=identifier(ours.message_id, "messageId") if ours.message_id else "",
         external_tools=_tools(wire.tools or []),
@@ -131,6 +134,7 @@ class _Ours(Wire):
     action: Action = Action.SEND
     message_id: str = ""
     model: str = ""
+    window: Annotated[int, Field(ge=LEAST_WINDOW, le=MOST_WINDOW)] | None = None
     render: Literal["text", "html"] = "text"
     sources: list[UUID] | None = None
 
