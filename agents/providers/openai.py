@@ -27,7 +27,7 @@ from agents.providers import openai_errors, openai_windows
 from agents.providers.openai_chunks import AnswerReader, window_of
 from agents.providers.openai_request import Dialect, Files, body_of
 from agents.providers.sse import EventParser, EventTooLarge
-from agents.runtime.errors import ModelBusy, ModelError, ModelUnavailable, RunError, StreamCut
+from agents.runtime.errors import ContextTooLong, ModelBusy, ModelError, ModelUnavailable, RunError, StreamCut
 from agents.runtime.model import Chunk, ModelInfo, ModelRequest, RetryChunk
 
 UNREACHABLE = "The model server could not be reached. Check OPENAI_BASE_URL and that the server runs."
@@ -232,7 +232,11 @@ class OpenAIModel:
 
     def _from_status(self, e: openai.APIStatusError) -> RunError:
         headers = {k.lower(): v for k, v in e.response.headers.items()}
-        return openai_errors.from_status(e.status_code, e.body, headers, model=self._info.name, now=self._now())
+        error = openai_errors.from_status(e.status_code, e.body, headers, model=self._info.name, now=self._now())
+        if isinstance(error, ContextTooLong):
+            said, _ = openai_errors.error_fields(e.body)
+            openai_windows.learn(self._endpoint.base_url, self._info.name, said)
+        return error
 
     def _delay_s(self, failed: int, error: ModelBusy | ModelUnavailable) -> float | None:
         """Return how long to wait before the next try, or None for: no more."""

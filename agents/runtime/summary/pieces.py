@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-MOST_PIECES: Final = 8
+MOST_PIECES: Final = 16
 LEAST_CHARS: Final = 200
 _ENDS: Final = ("\n", "。", ". ", " ")  # where a piece ends best, if that is in its last quarter
 

@@ -63,7 +63,8 @@ NOT_CHECKED = Trigger(fired=False, name="")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReport:
     """How the model was asked. Tokens: estimated_prompt before the call (0 for a custom response), the others as the
-    provider reported them. calls: how many were made, 2 after a retry. shrunk: what was taken out to make it fit."""
+    provider reported them. calls: how many were made. shrunk: what was taken out to make it fit; pieces = read in
+    several calls."""
 
     mode: Mode = Mode.STANDALONE
     model: str = ""

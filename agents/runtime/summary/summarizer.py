@@ -35,6 +35,7 @@ from agents.runtime.summary.report import CallReport, Mode, Reason
 from agents.runtime.tokens import measure
 
 PURPOSE: Final = "summary"
+NOT_CALLED: Final = CallReport()
 PREVIOUS_SHARE: Final = 0.5  # of a request that reads a piece, for what came of the pieces before
 _TOO_LARGE: Final = "What is new does not fit the model that summarises."
 PromptChoice = Callable[[Ask], Prompts]
@@ -76,7 +77,7 @@ class ModelSummarizer:
     The first request is a fork if there is a parent and fork.py says so, else it stands alone. One retry at half the
     budget, standing alone: if the provider says that the request was too long, or if a fork was answered without a
     word (a tool call, say). If not even the smallest part of what is new fits, that is read piece by piece, each
-    with what came of those before, in MOST_PIECES calls. Every call is booked, with the parts it was made of.
+    with what came of those before. Every call is booked, with the parts it was made of.
     """
 
     def __init__(self, model: Model, name: str = "", prompts: PromptChoice = by_policy) -> None:
@@ -98,7 +99,10 @@ class ModelSummarizer:
         answer = await self._call(ask, attempt, most)
         if self._again(attempt, answer):
             half = max(1, int(most * fork.RETRY_SHARE))
-            attempt = _standalone(ask, prompts, half)
+            try:
+                attempt = _standalone(ask, prompts, half)
+            except _TooLarge:
+                return await self._in_pieces(ask, prompts, half, answer.call)
             answer = _after(await self._call(ask, attempt, half), answer.call)
         _check(answer)
         return Written(
@@ -109,22 +113,25 @@ class ModelSummarizer:
             headings=prompts.headings,
         )
 
-    async def _in_pieces(self, ask: Ask, prompts: Prompts, most: int) -> Written:
-        """Give the writer the smallest part in several requests. Raises SummaryFailed, budget before any call."""
+    async def _in_pieces(self, ask: Ask, prompts: Prompts, most: int, used: CallReport = NOT_CALLED) -> Written:
+        """Give the writer the smallest part in several requests. used: what was called for it before.
+
+        Raises SummaryFailed; budget before any call.
+        """
 
         def tokens(text: str, previous: str) -> int:
             return fork.request_tokens(_told(ask, prompts, text, previous), ask.rates)
 
         covered = _smallest(ask)
-        rest, previous, used = _text(ask, covered), ask.base.text if ask.base else "", CallReport()
-        room = most - tokens("", "")
+        rest, previous = _text(ask, covered), ask.base.text if ask.base else ""
+        room, most_calls = most - tokens("", ""), used.calls + 2 * MOST_PIECES
         if room <= 0 or ask.rates.tokens(measure(rest)) > room * PREVIOUS_SHARE * MOST_PIECES:
-            raise _TooLarge
+            raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)
         while rest:
             if tokens("", previous) > (bound := most - room * PREVIOUS_SHARE):
                 previous = _middle_out(previous, lambda kept: tokens("", kept) <= bound)
             piece = next_piece(rest, partial(_fits, tokens, previous, most))
-            if not piece or used.calls >= 2 * MOST_PIECES:
+            if not piece or used.calls >= most_calls:
                 raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)
             attempt = _Attempt(
                 request=_told(ask, prompts, piece, previous),

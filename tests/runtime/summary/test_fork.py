@@ -240,7 +240,7 @@ async def test_auto_forks_only_where_that_is_cheaper() -> None:
 
 async def test_where_not_even_the_smallest_part_fits_it_is_refused_and_else_the_summary_before_gives_way() -> None:
     talk = long_talk(2, times=12)
-    tiny = Desk(policy=replace(POLICY, max_input_tokens=300))
+    tiny = Desk(policy=replace(POLICY, max_input_tokens=200))
     made = await tiny.update(talk)
     assert made.reason is Reason.BUDGET and tiny.model.requests == [] and tiny.store.rows == []
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.runtime.errors import ModelUnavailable
+from agents.runtime.errors import ContextTooLong, ModelUnavailable
 from agents.runtime.summary.pieces import LEAST_CHARS, next_piece
 from agents.runtime.summary.report import Reason
 from agents.runtime.testing import turn
@@ -24,11 +24,11 @@ def pasted(words: str, times: int) -> tuple[Talk, list[str]]:
 @pytest.mark.parametrize(("words", "times"), [(LONG, 180), (LONG_ZH, 110)])
 async def test_all_of_a_message_that_fits_no_request_is_read_piece_by_piece(words: str, times: int) -> None:
     talk, marks = pasted(words, times)
-    desk = Desk(*[f"So far {n}." for n in range(1, 9)], policy=ROOM)
+    desk = Desk(*[f"So far {n}." for n in range(1, 17)], policy=ROOM)
     made = await desk.update(talk)
     assert made.advanced is not None and made.report.call.shrunk == ("pieces",)
     calls = len(desk.model.requests)
-    assert 2 < calls <= 8 and made.report.call.calls == calls == len(desk.calls)
+    assert 2 < calls <= 16 and made.report.call.calls == calls == len(desk.calls)
     told = "".join(desk.asked(n) for n in range(calls))
     assert all(told.count(mark) == 1 for mark in marks)
     assert "So far 1." in desk.asked(1) and "So far 1." not in desk.asked(2)
@@ -38,7 +38,7 @@ async def test_all_of_a_message_that_fits_no_request_is_read_piece_by_piece(word
 
 async def test_the_next_summary_goes_on_as_always() -> None:
     talk, _ = pasted(LONG, 180)
-    desk = Desk(*[f"So far {n}." for n in range(1, 9)], policy=ROOM)
+    desk = Desk(*[f"So far {n}." for n in range(1, 17)], policy=ROOM)
     first = (await desk.update(talk)).advanced
     assert first is not None
     talk.exchange("Question 2. " + LONG * 8, "Answer 2. " + LONG * 8)
@@ -57,6 +57,18 @@ async def test_a_piece_that_fails_changes_nothing() -> None:
 
     blank = Desk("So far 1.", " ", policy=ROOM)
     assert (await blank.update(talk)).reason is Reason.EMPTY and blank.store.rows == []
+
+
+async def test_what_the_provider_finds_too_long_is_read_in_pieces_of_half_the_budget() -> None:
+    talk, marks = pasted(LONG, 100)
+    desk = Desk(
+        turn(ContextTooLong()), *[f"So far {n}." for n in range(1, 17)], policy=replace(ROOM, max_input_tokens=3_000)
+    )
+    made = await desk.update(talk)
+    assert made.advanced is not None and made.report.call.shrunk == ("pieces",)
+    assert made.report.call.calls == len(desk.model.requests) > 2
+    told = "".join(desk.asked(n) for n in range(1, len(desk.model.requests)))
+    assert all(told.count(mark) == 1 for mark in marks)
 
 
 async def test_what_would_take_too_many_calls_is_refused_before_the_first() -> None:

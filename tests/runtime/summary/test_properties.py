@@ -120,7 +120,7 @@ def test_boundaries_only_move_forward_over_what_was_given_and_the_next_request_g
 ) -> None:
     async def go() -> None:
         desk = Desk(policy=policy)
-        desk.model.turns = answers(kinds * 16)  # type: ignore[assignment]  # functions are turns too
+        desk.model.turns = answers(kinds * 64)  # type: ignore[assignment]  # functions are turns too
         talk = Talk()
         for number, (kind, size, words) in enumerate(played):
             play(talk, kind, size, words, number)
@@ -163,7 +163,7 @@ def test_within_a_run_its_question_and_its_latest_tool_round_stay(
 ) -> None:
     async def go() -> None:
         desk = Desk(policy=policy)
-        desk.model.turns = answers(["ratio"] * 9)  # type: ignore[assignment]  # functions are turns too
+        desk.model.turns = answers(["ratio"] * 300)  # type: ignore[assignment]  # functions are turns too
         talk = Talk()
         for number, (kind, size, words) in enumerate(played):
             play(talk, kind, size, words, number)
