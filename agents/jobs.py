@@ -147,6 +147,7 @@ def renew(job: Claim) -> bool:
 def done(job: Claim, result: str = "") -> None:
     """Close a job that was done. result: a code of what came of it, kept in the row's `range`."""
     kept = {"range": {"result": result[:64]}} if result else {}
+    _reconnect()
     _mine(job).update(
         status=Job.Status.DONE, ended_at=Now(), lease_expires_at=None, error_code="", error_message="", **kept
     )
@@ -164,6 +165,7 @@ def latest(kind: str, *, owner_id: int, session_id: int, scope: str) -> tuple[st
 
 def failed(job: Claim, code: str, message: str) -> None:
     """Put a job back for another try later, or bury it after MAX_ATTEMPTS tries."""
+    _reconnect()
     if job.attempt >= MAX_ATTEMPTS:
         _bury(job.id, code, message)
         return
@@ -207,6 +209,12 @@ def due() -> dict[int, str]:
 def trim(older_than: timedelta) -> int:
     """Delete finished rows older than that and return how many."""
     return Job.objects.filter(status=Job.Status.DONE, ended_at__lt=Now() - older_than).delete()[0]
+
+
+def _reconnect() -> None:
+    """Give up a connection that broke while the job was done: its row would stay held until the lease is over."""
+    if connection.connection is not None and not connection.is_usable():
+        connection.close()
 
 
 def _mine(job: Claim) -> QuerySet[Job]:

@@ -6,14 +6,18 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from agents import holders, jobs
 from agents.models.job import Job
 from tests.conftest import make_user
 from workbench.celery import app
+
+OF_PSYCOPG = frozenset({"dbname", "user", "password", "host", "port"})
 
 
 @pytest.fixture
@@ -46,6 +50,20 @@ def test_a_job_is_free_as_soon_as_the_process_that_has_it_is_dead(job: Job, othe
     job.refresh_from_db()
     assert job.held_by == holders.me()
     assert jobs.claim(job.pk) is None
+
+
+@pytest.mark.parametrize("over", [jobs.done, lambda claim: jobs.failed(claim, "X", "")])
+def test_a_job_is_closed_although_the_database_restarted_while_it_was_done(job: Job, over: Any) -> None:
+    claim = jobs.claim(job.pk)
+    assert claim is not None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (backend,) = cursor.fetchone()
+    with psycopg.connect(**{k: v for k, v in connection.get_connection_params().items() if k in OF_PSYCOPG}) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+    over(claim)
+    job.refresh_from_db()
+    assert (job.status, job.lease_expires_at) == (Job.Status.DONE if over is jobs.done else Job.Status.QUEUED, None)
 
 
 def test_a_dead_child_that_nobody_has_waited_for_counts_as_dead(job: Job, other: "subprocess.Popen[bytes]") -> None:

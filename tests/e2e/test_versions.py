@@ -127,7 +127,7 @@ def test_edited_message_can_be_stepped_through_but_not_while_an_answer_is_writte
 
 def test_model_is_chosen_for_this_conversation_and_named_under_its_answers(desk: Open, model: ModelServer) -> None:
     page = desk().new()
-    choice = page.page.get_by_label("Model")
+    choice = page.page.get_by_label("Model", exact=True)
     expect(choice.locator("option")).to_have_text(["test", "smaller"])
     choice.select_option("smaller")
     page.ask("Who are you?")
@@ -142,14 +142,14 @@ def test_model_is_chosen_for_this_conversation_and_named_under_its_answers(desk:
     expect(page.said).to_have_count(2)
     page.settles()
     expect(page.answer.locator(".msg-meta")).not_to_contain_text("test")
-    expect(desk().new().page.get_by_label("Model")).to_have_value("test")
+    expect(desk().new().page.get_by_label("Model", exact=True)).to_have_value("test")
 
 
 def test_without_a_choice_there_is_no_picker_and_starters_work_with_a_file(offline_desk: Open, tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("# Harbour\n\nThe store costs 900 crowns a month.\n\nIt opened on 3 May 2024.\n", encoding="utf-8")
     desk = offline_desk().new()
-    expect(desk.page.get_by_label("Model")).to_have_count(0)
+    expect(desk.page.get_by_label("Model", exact=True)).to_have_count(0)
     composer = desk.page.locator("#composer").bounding_box()
     assert composer and 200 < composer["y"] < 500, "the composer stands in the middle"
     desk.field.fill("mine")

@@ -133,7 +133,7 @@ def test_killing_the_launcher_leaves_nothing_behind_and_a_second_start_at_once_w
     left = first.children()
     first.kill()
     second = Up(data, port=port).ready()
-    assert gone(left, 0)
+    assert gone(left)
     assert second.get("/readyz")[0] == 200
     left = second.children()
     second.kill()
