@@ -12,6 +12,8 @@ from typing import Any
 from celery import Celery, signals
 from django.conf import settings
 
+from workbench.processes import end_after
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
 app = Celery("workbench")
 app.set_default()  # for every thread, not only the one that imports this: jobs are sent from another
@@ -19,6 +21,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["agents"])
 
 CLOCK_S = 2.0  # between two looks whether the clock lives
+LAUNCHER_S = 5.0  # for a worker to end by itself after the launcher died
 
 logger = logging.getLogger(__name__)
 _stopping = Event()
@@ -47,6 +50,14 @@ def tell_the_launcher(**_: Any) -> None:
     """Let `manage.py up` know that tasks are taken."""
     if path := os.environ.get("WORKER_READY_FILE"):
         Path(path).touch()
+
+
+@signals.worker_init.connect
+def end_with_the_launcher(**_: Any) -> None:
+    """See that nothing stays behind when `manage.py up` is killed: Celery ends by itself, if it waits for nobody."""
+    if os.environ.get("WORKER_READY_FILE"):
+        grace = {"grace_s": LAUNCHER_S}
+        Thread(target=end_after, args=(os.getppid(),), kwargs=grace, name="launcher", daemon=True).start()
 
 
 @signals.worker_ready.connect

@@ -14,6 +14,7 @@ from typing import IO, TypedDict
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 LOG_MAX_BYTES = 10_000_000
+LOOK_S = 0.5  # between two looks whether the parent is there
 
 
 class CannotStart(Exception):
@@ -88,6 +89,18 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
             preexec_fn=before_exec,  # the launcher has one thread
             **run_as(command.account),
         )
+
+
+def end_after(parent: int, *, grace_s: float) -> None:
+    """Wait until this process is no child of `parent` any more, and kill its whole group grace_s later.
+
+    For programs that the kernel's signal asks to end, but which may wait for a server that died in the same moment.
+    Call it in a thread of the leader of a group.
+    """
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    time.sleep(grace_s)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def rotate(log: Path) -> None:
