@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agents.providers import openai_windows
-from agents.providers.openai import Endpoint, OpenAIModel
+from agents.providers.openai import Endpoint, OpenAIModel, close_clients
 from agents.runtime.errors import ContextTooLong
 from agents.runtime.model import ModelInfo, ModelRequest, Role, text_message
 from tests.modelserver import ModelServer, error
@@ -63,3 +63,4 @@ async def test_a_model_whose_request_was_refused_knows_its_window(server: ModelS
         async for _ in model.stream(ModelRequest(messages=(text_message(Role.USER, "你好"),))):
             pass
     assert model.info.window_tokens == 8_192
+    await close_clients()
