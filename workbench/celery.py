@@ -55,9 +55,9 @@ def tell_the_launcher(**_: Any) -> None:
 @signals.worker_init.connect
 def end_with_the_launcher(**_: Any) -> None:
     """See that nothing stays behind when `manage.py up` is killed: Celery ends by itself, if it waits for nobody."""
-    if os.environ.get("WORKER_READY_FILE"):
+    if launcher := os.environ.get("WORKER_LAUNCHER"):  # not the parent: that may be dead by now
         grace = {"grace_s": LAUNCHER_S}
-        Thread(target=end_after, args=(os.getppid(),), kwargs=grace, name="launcher", daemon=True).start()
+        Thread(target=end_after, args=(int(launcher),), kwargs=grace, name="launcher", daemon=True).start()
 
 
 @signals.worker_ready.connect

@@ -149,6 +149,7 @@ def _worker(name: str, takes: str, more: list[str], env: dict[str, str], *, read
     env = {
         **env,
         "WORKER_READY_FILE": str(ready),
+        "WORKER_LAUNCHER": str(os.getpid()),
         "WORKER_TAKES": takes,
         "DATABASE_POOL": env.get("WORKER_POOL") or "2",
     }
