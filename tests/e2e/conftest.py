@@ -89,16 +89,24 @@ def offline_house(browser: Browser) -> Iterator[House]:
 
 @pytest.fixture(scope="session")
 def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
-    yield from _house(
-        browser,
-        {
-            "OPENAI_BASE_URL": model_server.base_url,
-            "OPENAI_API_KEY": "test",
-            "OPENAI_MODEL": "test",
-            "MODELS": '[{"name": "smaller", "window": 20000}]',
-            "RUNS_PER_OWNER": "20",
-        },
-    )
+    yield from _house(browser, _with_model(model_server))
+
+
+@pytest.fixture
+def fresh_desk(browser: Browser, model_server: Scripted, model: Scripted) -> Iterator[Open]:
+    """Open windows on an installation with the scripted model that has learnt nothing yet of what its tokens cost."""
+    for house in _house(browser, _with_model(model_server)):
+        yield from _windows(browser, house)
+
+
+def _with_model(server: Scripted) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": server.base_url,
+        "OPENAI_API_KEY": "test",
+        "OPENAI_MODEL": "test",
+        "MODELS": '[{"name": "smaller", "window": 20000}]',
+        "RUNS_PER_OWNER": "20",
+    }
 
 
 def sign_in(browser: Browser, link: str) -> Any:

@@ -179,8 +179,10 @@ def test_row_of_the_list_is_archived_from_its_menu_and_undone(offline_desk: Open
     expect(desk.page.locator("#archived")).to_be_hidden()
 
 
-def test_run_summarises_before_it_asks_and_the_line_appears_without_a_reload(desk: Open, model: ModelServer) -> None:
-    page = desk().new()
+def test_run_summarises_before_it_asks_and_the_line_appears_without_a_reload(
+    fresh_desk: Open, model: ModelServer
+) -> None:
+    page = fresh_desk().new()
     page.page.locator("#model").select_option("smaller")  # its window is small
     for n in (1, 2):
         model.script(Reply(steps=(*text(f"Answer {n}."), *finish())))
