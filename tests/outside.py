@@ -28,6 +28,31 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABASE_TESTS = ("tests/agents", "tests/artifacts", "tests/workbench")
 # These start embedded servers, whatever the environment says.
 EMBEDDED_ONLY = ("tests/workbench/test_up.py", "tests/workbench/test_embedded_servers.py")
+# These have nothing to do with a server, so once is enough.
+NO_SERVER = (
+    "tests/agents/test_knowledge_tools.py",
+    "tests/agents/test_offline_judging.py",
+    "tests/agents/test_offline_knowledge.py",
+    "tests/agents/test_offline_provider.py",
+    "tests/agents/test_openai_errors.py",
+    "tests/agents/test_openai_provider.py",
+    "tests/agents/test_openai_request.py",
+    "tests/agents/test_policy_form.py",
+    "tests/agents/test_refused_windows.py",
+    "tests/artifacts/test_diff.py",
+    "tests/artifacts/test_formats.py",
+    "tests/artifacts/test_passages.py",
+    "tests/artifacts/test_reading.py",
+    "tests/artifacts/test_sniff.py",
+    "tests/artifacts/test_textfile.py",
+    "tests/artifacts/test_uploads.py",
+    "tests/workbench/bench",
+    "tests/workbench/test_processes.py",
+    "tests/workbench/test_serve.py",
+    "tests/workbench/test_supervisor.py",
+    "tests/workbench/test_waterfall.py",
+    "tests/workbench/test_wording.py",
+)
 REDIS_DATABASE = 9  # of the machine's Redis; nothing else is touched
 RABBITMQ_PORT = 5672
 
@@ -176,7 +201,12 @@ def main(words: list[str]) -> int:
                     [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=env, check=False
                 ).returncode
 
-            failed = pytest(*(words or (*DATABASE_TESTS, *(f"--ignore={t}" for t in EMBEDDED_ONLY), "-m", "not fault")))
+            failed = pytest(
+                *(
+                    words
+                    or (*DATABASE_TESTS, *(f"--ignore={t}" for t in (*EMBEDDED_ONLY, *NO_SERVER)), "-m", "not fault")
+                )
+            )
             if not words and any((ROOT / "tests" / "e2e").glob("test_*.py")):
                 failed = pytest("tests/e2e", "-m", "smoke") or failed
             return failed
