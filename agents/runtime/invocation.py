@@ -14,6 +14,7 @@ from agents.runtime.memorysummaries import MemorySummaries
 from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSpec, Usage
 from agents.runtime.policy import ContextPolicy
+from agents.runtime.recall import NO_RECALL, Recall
 from agents.runtime.session import Action, CancelToken, RunLedger, Session
 from agents.runtime.summaries import Summary, SummaryStore
 from agents.runtime.summary.asking import DynamicSummarizer, Summarizer
@@ -64,6 +65,7 @@ class Services:
     new_id: Callable[[], str]
     monotonic: Callable[[], float]
     knowledge: Knowledge = NO_KNOWLEDGE
+    recall: Recall = NO_RECALL
     summaries: SummaryStore = field(default_factory=MemorySummaries)
     summarizer: Summarizer | DynamicSummarizer | None = None
     policy: Callable[[str, ContextPolicy], ContextPolicy] = lambda agent, own: own

@@ -36,6 +36,9 @@ class Place:
 class Citation:
     """One passage that may be cited. start, end: characters of the version's extracted text.
 
+    thread_id, message_id: of a piece of a conversation instead, whose title is `name`; artifact_id is "" then, version
+    0, and start, end are characters of the message.
+
     quote: the passage's text, at most QUOTE_CHARS. It is kept with every message that cites it, so that a citation
     still says what it said after the document is gone.
     """
@@ -48,11 +51,18 @@ class Citation:
     end: int
     place: Place
     quote: str
+    thread_id: str = ""
+    message_id: str = ""
+
+    @property
+    def source(self) -> str:
+        """Return what one number stands for: the document, or the message."""
+        return self.artifact_id or f"{self.thread_id}#{self.message_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cited:
-    """A citation as an answer uses it. number: from 1, one per document in the answer of a run."""
+    """A citation as an answer uses it. number: from 1, one per source in the answer of a run."""
 
     number: int
     citation: Citation

@@ -241,6 +241,7 @@ class ToolRound:
             cancel=invocation.cancel,
             artifacts=invocation.services.artifacts,
             knowledge=invocation.services.knowledge,
+            recall=invocation.services.recall,
             citations=invocation.citable().citations,
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,

@@ -14,6 +14,7 @@ from agents.runtime.artifacts import ArtifactRef, ArtifactStore
 from agents.runtime.events import ToolStatus
 from agents.runtime.knowledge import NO_KNOWLEDGE, Citation, Knowledge
 from agents.runtime.model import ToolSpec
+from agents.runtime.recall import NO_RECALL, Recall
 from agents.runtime.session import CancelToken
 
 
@@ -74,6 +75,7 @@ class ToolContext:
     now: Callable[[], datetime]
     progress: Callable[[str, float | None, float | None], None] = lambda text, done, total: None
     knowledge: Knowledge = NO_KNOWLEDGE
+    recall: Recall = NO_RECALL
     citations: Mapping[str, Citation] = field(default_factory=dict)
 
 

@@ -174,7 +174,9 @@ async def test_a_window_that_is_set_is_not_asked(server: ModelServer) -> None:
 async def test_a_list_that_fails_leaves_the_window_unknown_and_harms_nothing(
     server: ModelServer, transport: str, list_reply: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_windows, "ASK_S", 0.05)
+    monkeypatch.setattr(
+        openai_windows, "ASK_S", 1.0
+    )  # enough to ask on any machine, too little for an answer that hangs
     server.list_reply = list_reply
     model = build(server, info=UNKNOWN, transport=transport)
     server.script(reply(*text("one"), *finish()), reply(*text("two"), *finish()))

@@ -28,13 +28,13 @@ _LINK = re.compile(r"\[(\d+)\]\(#c-([a-z0-9]+)\)")
 
 @dataclass(slots=True, kw_only=True)
 class Known:
-    """What an answer may cite, by id, and the numbers it has given so far, by document."""
+    """What an answer may cite, by id, and the numbers it has given so far, by source."""
 
     citations: Mapping[str, Citation]
     numbers: dict[str, int] = field(default_factory=dict)
 
     def cited(self, citation: Citation) -> Cited:
-        number = self.numbers.setdefault(citation.artifact_id, len(self.numbers) + 1)
+        number = self.numbers.setdefault(citation.source, len(self.numbers) + 1)
         return Cited(number=number, citation=citation)
 
 
@@ -50,7 +50,7 @@ def known(history: Iterable[Stored], run_id: str, summarised: Iterable[Citation]
     """
     history = tuple(history)
     numbers = {
-        cited.citation.artifact_id: cited.number
+        cited.citation.source: cited.number
         for s in history
         if isinstance(s.record, AssistantMessage) and s.origin.run_id == run_id
         for cited in s.record.citations
