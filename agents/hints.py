@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
@@ -17,6 +18,11 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S = 1.0
 SIGNED_OUT = "signed_out"
 MOST_DOCUMENTS = 200  # in one hint
+# Of a process that tells much, what comes within this time is one message for each owner.
+GATHER_S = 0.02
+
+_gathered: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, list[dict[str, Any]]]] = WeakKeyDictionary()
+_sending: set[asyncio.Task[None]] = set()
 
 
 def group(owner_id: int) -> str:
@@ -38,6 +44,22 @@ async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:
     await _hint(owner_id, {"thread_id": thread_id, "changed": changed})
 
 
+def tell(owner_id: int, thread_id: str, changed: str) -> None:
+    """Do the same soon, without waiting, for a loop that goes on. Lost if the loop ends before."""
+    loop = asyncio.get_running_loop()
+    gathered = _gathered.setdefault(loop, {})
+    if not gathered:
+        loop.call_later(GATHER_S, _send_gathered, loop)
+    gathered.setdefault(owner_id, []).append({"thread_id": thread_id, "changed": changed})
+
+
+def _send_gathered(loop: asyncio.AbstractEventLoop) -> None:
+    for owner_id, hints in _gathered.pop(loop, {}).items():
+        task = loop.create_task(_hint(owner_id, *hints), name="hints sent")
+        _sending.add(task)
+        task.add_done_callback(_sending.discard)
+
+
 async def documents_changed(owner_id: int, artifact_ids: Sequence[str]) -> None:
     """Tell the owner's open pages that documents came, went or changed; never fails, waits at most a second.
 
@@ -47,11 +69,11 @@ async def documents_changed(owner_id: int, artifact_ids: Sequence[str]) -> None:
         await _hint(owner_id, {"documents": list(artifact_ids[:MOST_DOCUMENTS])})
 
 
-async def _hint(owner_id: int, what: dict[str, Any]) -> None:
+async def _hint(owner_id: int, *hints: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
-    message = {"type": "workbench.hint", "owner_id": owner_id, **what}
+    message = {"type": "workbench.hint", "owner_id": owner_id, "hints": list(hints)}
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await layer.group_send(group(owner_id), message)

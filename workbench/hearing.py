@@ -7,7 +7,7 @@ owners who have a socket open.
 import asyncio
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from channels.layers import get_channel_layer
@@ -111,21 +111,24 @@ class Hearing:
 
     async def _listen(self, channel: str) -> None:
         while True:
-            hint = await self._layer.receive(channel)
+            message = await self._layer.receive(channel)
             if _stopping():
                 return
-            owner_id = hint["owner_id"]
-            if hint.get("changed") == hints.SIGNED_OUT:
-                for hearer in tuple(self._hearers.get(owner_id, ())):
-                    hearer.doubt()
-                continue
-            if "documents" in hint:
-                data = control.documents(ids=hint["documents"])
-            else:
-                data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
-            if not self._gathered:
-                asyncio.get_running_loop().call_later(GATHER_S, self._pass_on)
-            self._gathered.setdefault(owner_id, []).append(data)
+            for hint in message["hints"]:
+                self._take(message["owner_id"], hint)
+
+    def _take(self, owner_id: int, hint: Mapping[str, Any]) -> None:
+        if hint.get("changed") == hints.SIGNED_OUT:
+            for hearer in tuple(self._hearers.get(owner_id, ())):
+                hearer.doubt()
+            return
+        if "documents" in hint:
+            data = control.documents(ids=hint["documents"])
+        else:
+            data = control.thread(thread_id=hint["thread_id"], changed=hint["changed"])
+        if not self._gathered:
+            asyncio.get_running_loop().call_later(GATHER_S, self._pass_on)
+        self._gathered.setdefault(owner_id, []).append(data)
 
     def _pass_on(self) -> None:
         gathered, self._gathered = self._gathered, {}

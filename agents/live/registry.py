@@ -225,7 +225,7 @@ class Live:
             self.following.ended(run.feed)
         if run.status is not None and not run.end_stored:
             self._spawn(self._close_later(run))
-        await hints.thread_changed(request.owner_id, request.thread_id, "run_ended")
+        hints.tell(request.owner_id, request.thread_id, "run_ended")
         if run.status is RunStatus.FINISHED:
             await self._run_next(request)
 
@@ -245,7 +245,7 @@ class Live:
         """Let everybody who follows the thread know, here and elsewhere; called in the run's task."""
         request = run.opened.request
         self.following.began(run.feed)
-        self._spawn(hints.thread_changed(request.owner_id, request.thread_id, "run_started"))
+        hints.tell(request.owner_id, request.thread_id, "run_started")
 
     async def _run_next(self, before: RunRequest) -> None:
         """Start the oldest message that waits for this conversation, if there is one.
@@ -341,7 +341,7 @@ class Live:
             )
             message = (await self.wiring.prepare(looked_up)).message or message
         await inbox.put(owner_id=owner_id, thread_id=thread_id, message=message, kind=inbox.Kind(kind), run_id=run_id)
-        self._spawn(hints.thread_changed(owner_id, thread_id, "inbox"))
+        hints.tell(owner_id, thread_id, "inbox")
         if self.following.going_on(owner_id, thread_id) is not None:
             return  # the store has told the run, or it is looked at when the run ends
         if kind == "steer":

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -105,7 +106,15 @@ async def conversation(owner_id: int, *, model: str) -> jobs.Claim:
     await opened.ledger.append((stamp(answer("It charges 90 euros a day.")), stamp(finished())), end=FINISHED)
     await writer.close()
     await pool.close()
-    return jobs.Claim(id=1, kind=jobs.TITLE, owner_id=owner_id, session_id=int(opened.session.id), scope="", attempt=1)
+    return jobs.Claim(
+        id=1,
+        kind=jobs.TITLE,
+        owner_id=owner_id,
+        session_id=int(opened.session.id),
+        scope="",
+        attempt=1,
+        asked_at=datetime.now(UTC),
+    )
 
 
 async def title_of(job: jobs.Claim) -> str:
@@ -134,7 +143,7 @@ async def test_without_a_model_the_title_comes_by_rule_and_open_pages_hear_of_it
     await title.run(job)
     message = await heard(layer, channel)
     await layer.flush()
-    assert (message["type"], message["thread_id"], message["changed"]) == ("workbench.hint", "t", "title")
+    assert (message["type"], message["hints"]) == ("workbench.hint", [{"thread_id": "t", "changed": "title"}])
     assert await title_of(job) == "What does the harbour charge?"
     assert await in_thread(_calls)(anna.pk) == []
 

@@ -257,7 +257,7 @@ async def test_open_pages_hear_that_a_document_is_read_and_how_far(anna: User, m
     async with asyncio.timeout(60):
         while True:
             message = await layer.receive(channel)
-            assert (message["owner_id"], message["documents"]) == (anna.pk, [saved.ref.artifact_id])
+            assert (message["owner_id"], message["hints"]) == (anna.pk, [{"documents": [saved.ref.artifact_id]}])
             row = await in_thread(version)(anna)
             pages.add((row.pages_read, row.pages))
             if row.text_status == TextStatus.READY:
