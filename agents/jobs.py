@@ -1,14 +1,14 @@
 """Names of the background jobs, how to ask for them, and how a worker takes one.
 
-A Job row is planted in the transaction that made the work (stores/writer.py plants AFTER_RUN with a run's last event).
-`send` then tells the broker; if that fails the row simply waits until the sweep sends it again.
+A Job row is planted in the transaction that made the work (stores/writer.py plants `after_run` with the last event of a
+run). `send` then tells the broker; if that fails the row simply waits until the sweep sends it again.
 """
 
 import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from celery import current_app
@@ -30,9 +30,8 @@ SWEEP: Final = "agents.tasks.sweep"
 # Kinds of Job rows
 TITLE: Final = "title"  # name a conversation after its first run
 READ: Final = "read"  # scope "version:<pk>": read a file's text and make it searchable
-EMBED: Final = "embed"  # scope "artifact:<pk>" or "all": vectors for what is searchable by word already
+EMBED: Final = "embed"  # scope "artifact:<pk>", "session:<pk>" or "all": vectors for what is searchable by word
 SUMMARY: Final = "summary"  # scope "" after events, "manual", "archive": bring a conversation's summary up to date
-AFTER_RUN: Final = (TITLE,)  # planted at the end of every run
 HEAVY: Final = frozenset({READ, EMBED})  # minutes of work: a queue of their own, so that titles need not wait for them
 
 SWEEP_EVERY_S: Final = 10.0
@@ -43,6 +42,7 @@ LEASE: Final = timedelta(seconds=90)
 RESEND_AFTER: Final = timedelta(seconds=60)
 # A fresh row is the sender's; only what has waited this long is sent again.
 GRACE: Final = timedelta(seconds=5)
+AGAIN_AFTER: Final = timedelta(seconds=5)  # of what is put back, unless somebody sends it sooner
 BACKOFF: Final = tuple(timedelta(seconds=s) for s in (10, 60, 300, 900))
 MAX_UNSENT: Final = 1_000
 
@@ -58,7 +58,7 @@ _sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="job-sender")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A job that this worker has for LEASE. attempt: from 1."""
+    """A job that this worker has for LEASE. attempt: from 1. asked_at: when it was planted, by the database's clock."""
 
     id: int
     kind: str
@@ -66,6 +66,16 @@ class Claim:
     session_id: int | None
     scope: str
     attempt: int
+    asked_at: datetime
+
+
+class NotYet(Exception):
+    """Somebody else has what a job needs; it is to be done after that."""
+
+
+def after_run() -> list[str]:
+    """Return the kinds of jobs that are planted at the end of every run."""
+    return [TITLE] if settings.EMBEDDER == "none" else [EMBED, TITLE]
 
 
 def send(job_ids: Iterable[int], kind: str = TITLE) -> None:
@@ -114,6 +124,7 @@ def claim(job_id: int) -> Claim | None:
         session_id=job.session_id,
         scope=job.scope,
         attempt=job.attempts,
+        asked_at=job.created_at,
     )
 
 
@@ -182,6 +193,27 @@ def failed(job: Claim, code: str, message: str) -> None:
     except IntegrityError:
         # Somebody asked for the same again meanwhile; that row does the work.
         _bury(job.id, "superseded", message)
+
+
+def put_back(job: Claim) -> None:
+    """Let a job wait on that is NotYet to be done. That counts as no try. It is not this worker's any more."""
+    _reconnect()
+    try:
+        with transaction.atomic():
+            _mine(job).update(
+                status=Job.Status.QUEUED,
+                attempts=F("attempts") - 1,
+                next_at=Now() + AGAIN_AFTER,
+                lease_expires_at=None,
+            )
+    except IntegrityError:
+        done(job)  # somebody asked for the same again meanwhile; that row waits
+
+
+def send_waiting(kind: str, session_id: int) -> None:
+    """Send what of this kind waits in a session: what it may have waited for is free."""
+    waiting = Job.objects.filter(kind=kind, session_id=session_id, status=Job.Status.QUEUED)
+    send(waiting.order_by("id").values_list("id", flat=True), kind)
 
 
 def due() -> dict[int, str]:

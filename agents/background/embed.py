@@ -1,21 +1,24 @@
 """Vectors for what is searchable by word already: filled in later, a slice at a time, and again for another embedder.
 
-A job's scope is "artifact:<pk>" or "all", and ":<id>" behind it where an earlier slice ended. While vectors are made or
-replaced, search goes on with words and with the vectors of the current embedder that are there.
+A job's scope is "artifact:<pk>", "session:<pk>" or "all", and ":<id>" behind it where an earlier slice ended. While
+vectors are made or replaced, search goes on with words and with the vectors of the current embedder that are there.
 """
 
 import logging
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents import jobs, wiring
 from agents.jobs import Claim
 from agents.models.job import Job
 from agents.models.search_entry import Embedding, Kind, SearchEntry
+from agents.models.session import Session
 from agents.runtime.embedding import Embedder, Vector, model_id
+from agents.stores.entries import EntryPlace, event_texts
 from artifacts import indexing
 from artifacts.models import Passage
 
@@ -43,18 +46,18 @@ def run(job: Claim) -> None:
     if embedder is None:
         return
     what, after = _read_scope(job.scope)
-    entries = _without(model_id(embedder), what).filter(pk__gt=after).order_by("pk")
-    slice_ = list(entries.values_list("pk", "ref")[:SLICE])
+    entries = _without(model_id(embedder), _entries(what, job.owner_id)).filter(pk__gt=after).order_by("pk")
+    slice_ = list(entries.only("owner_id", "kind", "group_id", "ref", "offset")[:SLICE])
     until = monotonic() + SLICE_S
     for start in range(0, len(slice_), AT_A_TIME):
         some = slice_[start : start + AT_A_TIME]
         _embed(embedder, some)
-        after = some[-1][0]
+        after = some[-1].pk
         if monotonic() >= until:
             break
-    if slice_ and (after < slice_[-1][0] or len(slice_) == SLICE):
+    if slice_ and (after < slice_[-1].pk or len(slice_) == SLICE):
         with transaction.atomic():
-            jobs.plant(jobs.EMBED, owner_id=job.owner_id, scope=f"{what}:{after}")
+            jobs.plant(jobs.EMBED, owner_id=job.owner_id, scope=f"{what}:{after}", session_id=job.session_id)
 
 
 def owe_missing() -> bool:
@@ -70,7 +73,8 @@ def owe_missing() -> bool:
         return False
     _looked_at[name] = monotonic()
     going = Job.objects.filter(kind=jobs.EMBED, status__in=(Job.Status.QUEUED, Job.Status.RUNNING))
-    if going.exists() or not _without(model_id(embedder), ALL).exists():
+    # a conversation's job does that one alone, and where many people talk there is always one
+    if going.filter(session=None).exists() or not _without(model_id(embedder), _entries(ALL)).exists():
         return False
     logger.info("entries without vectors of %s are embedded in the background", name)
     with transaction.atomic():
@@ -79,37 +83,59 @@ def owe_missing() -> bool:
 
 
 def progress(owner_id: int | None = None) -> tuple[int, int]:
-    """Return how many entries have what the current embedder can give, and how many there are. None = of everyone."""
+    """Return how many passages of documents have what the current embedder can give, and how many there are.
+
+    owner_id: None = of everyone.
+    """
     embedder = wiring.embedder()
-    entries = _entries(ALL) if owner_id is None else _entries(ALL).filter(owner_id=owner_id)
-    total = entries.count()
+    total = _of(owner_id).filter(kind=Kind.PASSAGE).count()
     if embedder is None:
         return total, total
     made = Embedding.objects.of_everyone() if owner_id is None else Embedding.objects.of(owner_id)
     return made.filter(kind=Kind.PASSAGE, model=model_id(embedder)).count(), total
 
 
-def _embed(embedder: Embedder, entries: list[tuple[int, int]]) -> None:
-    found = Passage.objects.of_everyone().in_bulk([ref for _, ref in entries])
-    there = [(pk, found[ref]) for pk, ref in entries if ref in found]
-    vectors = embedder.embed([indexing.searched(passage) for _, passage in there])
+def _embed(embedder: Embedder, entries: Sequence[SearchEntry]) -> None:
+    texts = _texts(entries)
+    vectors = embedder.embed(list(texts.values())) if texts else ()
     given: dict[str, Any] = {
         "model": model_id(embedder),
-        "ids": [pk for pk, _ in there],
+        "ids": list(texts),
         "vectors": [None if vector is None else _as_text(vector) for vector in vectors],
     }
     with connection.cursor() as cursor:
         cursor.execute(_KEEP, given)
 
 
-def _entries(what: str) -> QuerySet[SearchEntry]:
-    entries = SearchEntry.objects.of_everyone().filter(kind=Kind.PASSAGE)
-    return entries if what == ALL else entries.filter(group_id=int(what.removeprefix("artifact:")))
+def _texts(entries: Sequence[SearchEntry]) -> dict[int, str]:
+    """Return the entries' texts by primary key; what is gone meanwhile is left out."""
+    passages = Passage.objects.of_everyone().in_bulk([e.ref for e in entries if e.kind == Kind.PASSAGE])
+    found = {e.pk: indexing.searched(passages[e.ref]) for e in entries if e.kind == Kind.PASSAGE and e.ref in passages}
+    said = [e for e in entries if e.kind == Kind.EVENT]
+    for owner_id in {e.owner_id for e in said}:
+        places = {e.pk: EntryPlace(e.group_id, e.ref, e.offset) for e in said if e.owner_id == owner_id}
+        texts = event_texts(owner_id, places.values())
+        found |= {pk: texts[place] for pk, place in places.items() if place in texts}
+    return found
 
 
-def _without(model: int, what: str) -> QuerySet[SearchEntry]:
+def _entries(what: str, owner_id: int | None = None) -> QuerySet[SearchEntry]:
+    """Return the entries of a scope without those of deleted conversations."""
+    deleted = Session.objects.of_everyone().filter(pk=OuterRef("group_id"), deleted_at__isnull=False)
+    entries = _of(owner_id).filter(Q(kind=Kind.PASSAGE) | Q(kind=Kind.EVENT) & ~Exists(deleted))
+    if what == ALL:
+        return entries
+    of, _, key = what.partition(":")
+    return entries.filter(kind=Kind.EVENT if of == "session" else Kind.PASSAGE, group_id=int(key))
+
+
+def _of(owner_id: int | None) -> QuerySet[SearchEntry]:
+    return SearchEntry.objects.of_everyone() if owner_id is None else SearchEntry.objects.of(owner_id)
+
+
+def _without(model: int, entries: QuerySet[SearchEntry]) -> QuerySet[SearchEntry]:
     current = Embedding.objects.of_everyone().filter(entry=OuterRef("pk"), model=model)
-    return _entries(what).filter(~Exists(current))
+    return entries.filter(~Exists(current))
 
 
 def _read_scope(scope: str) -> tuple[str, int]:

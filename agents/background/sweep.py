@@ -9,10 +9,12 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from agents import hints, jobs, wiring
 from agents.background import embed
+from agents.models import search_entry
 from agents.models.session import Session
 from agents.protocols.agui import history, salvage
 from agents.protocols.agui.encode import RunEncoder
@@ -171,9 +173,13 @@ def _trim() -> None:
     """Remove what nobody can want back."""
     gone = Session.objects.of_everyone().filter(deleted_at__lt=Now() - UNDO_TIME).order_by("deleted_at", "id")
     for session in gone[:PURGE_AT_ONCE]:
-        library.forget_session(session.owner_id, session.pk)
-        session.delete()
-        logger.info("deleted conversation %s purged", session.pk)
+        key = session.pk
+        with transaction.atomic():
+            library.forget_session(session.owner_id, key)
+            session.delete()
+            # after it: until the row is gone, a run may still store and index
+            search_entry.drop(session.owner_id, search_entry.Kind.EVENT, [key])
+        logger.info("deleted conversation %s purged", key)
     jobs.trim(KEEP_DONE_JOBS)
     library.purge()
     rows.sweep()

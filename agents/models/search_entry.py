@@ -1,8 +1,8 @@
 """Everything searchable: one table, one index over lexemes that begin with their owner (`123:paint`).
 
-agents/search.py asks; who owns a text (documents, events, memories) adds and drops its entries here, in the
-transaction that changes the text. Vectors have a table of their own: filling them in later changes no entry and no
-index over words, and the nearest are found in narrow rows.
+agents/search asks; who owns a text (documents, memories) adds and drops its entries here, in the transaction that
+changes the text; events come with their entries (stores/sql.py). Vectors have a table of their own: filling them in
+later changes no entry and no index over words, and the nearest are found in narrow rows.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,13 @@ class Kind(models.TextChoices):
 
 
 class SearchEntry(Owned):
-    """One searchable text; the text itself stays where it is. Written by `add`, deleted by `drop`.
+    """One searchable text; the text itself stays where it is. Written by `add`, events by the statement that stores
+    them (stores/sql.py); deleted by `drop`.
 
-    ref: primary key of the row that holds the text, in the table `kind` names (a Passage for passages). offset: the
-    byte in that text where this entry begins. group_id: what neighbours share, an Artifact's or a Session's key;
-    position: order in the group.
+    ref: of a passage its primary key; of an event its position in the session, not its primary key: it is known with
+    the group only. offset: the byte in that text where this entry begins; of an event, in pieces.content_of. group_id:
+    what neighbours share, an Artifact's or a Session's key; position: order in the group, of events from 1 without gaps
+    over all forks.
     """
 
     # no index of its own: search_place begins with it

@@ -16,6 +16,7 @@ class Session(Owned):
     deleted_at = models.DateTimeField(null=True, blank=True)  # hidden; purged by the sweep after the undo time
     head_fork = models.IntegerField(default=0)
     last_position = models.BigIntegerField(default=0)
+    entries = models.IntegerField(default=0, db_default=0)  # searchable pieces so far: their positions go on from here
     state = models.JSONField(default=dict, blank=True)  # cache: the fold of StateChanged along the head chain
     seen_position = models.BigIntegerField(default=0)  # up to where a person has looked: unread dot
     created_at = models.DateTimeField(auto_now_add=True)

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from agents.runtime.context.citing import marked
-from agents.runtime.events import AssistantMessage, Record, ToolReturned, ToolStatus, UserMessage
+from agents.runtime.events import AssistantMessage, Record, Stored, ToolReturned, ToolStatus, UserMessage
+from agents.runtime.knowledge import Citation
 from agents.runtime.model import FilePart, Part, TextPart
 from agents.runtime.policy import LOAD_TOOL, SEARCH_TOOL
+from agents.runtime.recall import Piece, Role
 
 PIECE_CHARS: Final = 1_500
 
@@ -42,6 +44,77 @@ def pieces_of(text: str) -> Iterator[tuple[int, str]]:
             yield offset, piece
         offset += len(piece.encode())
         start = end
+
+
+def piece_at(text: str, offset: int) -> tuple[str, int]:
+    """Return the piece that begins at this byte, as `pieces_of` cuts it, and the character at which that is."""
+    start = len(text.encode()[:offset].decode(errors="ignore"))
+    end = len(text) if len(text) - start <= PIECE_CHARS else _border(text, start)
+    return text[start:end], start
+
+
+def piece_of(stored: Stored, *, thread_id: str, title: str, offset: int | None = None) -> Piece | None:
+    """Return the piece of an event that begins at this byte; None if it has no text.
+
+    offset: None = all of the text, also of a result that no search finds: a placeholder may stand for it.
+    """
+    record, content = stored.record, content_of(stored.record)
+    if offset is None and isinstance(record, ToolReturned):
+        content = record.content
+    if not content.strip():
+        return None
+    text, start = (content, 0) if offset is None else piece_at(content, offset)
+    role, message_id = Role.USER, ""
+    call_id = tool = ""
+    citations: tuple[Citation, ...] = ()
+    match record:
+        case UserMessage():
+            message_id = record.id
+        case AssistantMessage():
+            role, message_id = Role.ASSISTANT, record.id
+            citations = tuple(cited.citation for cited in record.citations)
+        case ToolReturned():
+            role, message_id, call_id, tool = Role.TOOL, record.call_id, record.call_id, record.name
+            citations = record.citations
+        case _:
+            pass
+    return Piece(
+        thread_id=thread_id,
+        title=title,
+        event_id=stored.id,
+        message_id=message_id,
+        position=stored.position,
+        role=role,
+        at=stored.at,
+        text=text,
+        offset=offset or 0,
+        start=start,
+        content_bytes=len(content.encode()),
+        tool_call_id=call_id,
+        tool_name=tool,
+        citations=citations,
+    )
+
+
+def stretch_of(text: str, offset: int, limit: int) -> tuple[int, int]:
+    """Return from which byte to which a page of the text reaches: from `offset` on, at most `limit` bytes.
+
+    Both lie on borders of characters, moved back to them, but a page before the end never is empty. So pages that
+    begin where the one before ended give the whole text.
+    """
+    data = text.encode()
+    start = _back_to_border(data, min(max(offset, 0), len(data)))
+    end = _back_to_border(data, min(start + limit, len(data)))
+    while end <= start < len(data):
+        limit += 1
+        end = _back_to_border(data, min(start + limit, len(data)))
+    return start, end
+
+
+def _back_to_border(data: bytes, at: int) -> int:
+    while 0 < at < len(data) and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 def _border(text: str, start: int) -> int:

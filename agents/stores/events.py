@@ -10,7 +10,7 @@ import orjson
 from agents.runtime import codec
 from agents.runtime.events import Origin, Stamped, StateChanged, Stored
 from agents.runtime.surrogates import mended
-from agents.stores import state
+from agents.stores import entries, state
 
 # The origin's fields that have no column of their own.
 _REST = ("parent_invocation_id", "trigger", "trigger_id", "trigger_name")
@@ -20,13 +20,15 @@ _REST = ("parent_invocation_id", "trigger", "trigger_id", "trigger_name")
 class Row:
     """A record on its way to the table. json: the row as the statements in sql.py read it, without its run.
 
-    stamped: what was given, or what is left of it if it held characters that PostgreSQL cannot keep.
+    stamped: what was given, or what is left of it if it held characters that PostgreSQL cannot keep. pieces: how many
+    searchable entries it gives.
     """
 
     stamped: Stamped
     json: bytes
     plain: Mapping[str, Any]
     shared: Mapping[str, Any]
+    pieces: int
 
 
 def row(stamped: Stamped, *, run_key: int | None = None) -> Row:
@@ -56,13 +58,15 @@ def row(stamped: Stamped, *, run_key: int | None = None) -> Row:
         out["tokens"] = stamped.tokens
     if origin.parent_invocation_id or origin.trigger:
         out["origin"] = {name: value for name in _REST if (value := getattr(origin, name))}
+    if pieces := entries.pieces(stamped.record):
+        out["pieces"] = pieces
     if isinstance(stamped.record, StateChanged):
         plain, shared = state.split(payload.get("delta", {}))
         if plain:
             out["state"] = orjson.Fragment(dump_json(plain)[0])
         if shared:
             out["scoped"] = orjson.Fragment(dump_json(shared)[0])
-    return Row(stamped=stamped, json=orjson.dumps(out), plain=plain, shared=shared)
+    return Row(stamped=stamped, json=orjson.dumps(out), plain=plain, shared=shared, pieces=len(pieces))
 
 
 def stored(row: Row, *, position: int, fork: int) -> Stored:

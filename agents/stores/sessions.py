@@ -296,6 +296,7 @@ class _Opening:
             "head_fork": found.head_fork,
             "last_position": found.last_position,
             "count": len(self.rows),
+            "entries": sum(row.pieces for row in self.rows),
             "fork": self.fork,
             "forks": orjson.dumps(self.new_forks).decode(),
             "state": events.dump_json(self.own_state)[0].decode(),

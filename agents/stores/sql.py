@@ -4,6 +4,29 @@ Lock order, the same in every statement that locks more than one row: sessions b
 state rows by their unique key. Whoever waits here waits in that order, so there is no deadlock.
 """
 
+# A record as events.row gives it, and what is made of it: an event, and an entry for each of its pieces. _WRITTEN goes
+# on from a CTE `fresh`: the records to store, with session_id, owner_id, run, fork, position, ord, and `entries`, how
+# many the session has. They are numbered on from there without gaps, over all forks, so neighbours stand side by side.
+_RECORD = """id text, type text, invocation_id text, author text, branch text, filter_key text, origin jsonb,
+        payload jsonb, tokens int, at timestamptz, state jsonb, scoped jsonb, pieces json"""
+_NAMES = "id, type, invocation_id, author, branch, filter_key, origin, payload, tokens, at, state, scoped, pieces, ord"
+_WRITTEN = """written AS (
+    INSERT INTO agents_event (owner_id, session_id, position, fork, run_id, event_id, type, invocation_id, author,
+                              branch, filter_key, origin, payload, tokens, at)
+    SELECT owner_id, session_id, position, fork, run, id, type, invocation_id, author,
+           coalesce(branch, ''), coalesce(filter_key, ''), coalesce(origin, '{}'), payload, coalesce(tokens, 0), at
+    FROM fresh ORDER BY ord
+), piece AS MATERIALIZED (
+    SELECT f.owner_id, f.session_id, f.position AS ref, f.fork, f.at, p.*,
+           f.entries + row_number() OVER (PARTITION BY f.session_id ORDER BY f.ord, p.start) AS position
+    FROM fresh f CROSS JOIN LATERAL json_to_recordset(f.pieces) AS p(start int, marks text, body text)
+), entered AS (
+    INSERT INTO agents_searchentry (owner_id, kind, ref, "offset", fork, group_id, position, length, terms, created)
+    SELECT owner_id, 'event', ref, start, fork, session_id, position, least(length(terms), 32767), terms, at
+    FROM (SELECT *, wb_index(owner_id, body, string_to_array(marks, ' ')) AS terms FROM piece OFFSET 0) x
+    ORDER BY session_id, position
+)"""
+
 # One batch of the writer: $1 the runs, $2 the records, $3 the model calls, each a JSON array; $4 the kinds of jobs that
 # follow a run, $5 the kind of one that an append asked for. `held` is the fence: a run that is over, or whose epoch was
 # raised, is not in it and gets nothing stored. It locks run and session, so what it sees is the newest, not the
@@ -14,19 +37,18 @@ WITH asked AS MATERIALIZED (
         run bigint, epoch int, status text, prompt bigint, cached bigint, completion bigint, reasoning bigint,
         model_calls int, error_code text, error_message text, summarise bool)
 ), held AS MATERIALIZED (
-    SELECT s.id AS session_id, s.owner_id, s.agent, s.last_position, s.title, s.title_by_person,
-           r.id AS run, r.client_id, r.fork
+    SELECT s.id AS session_id, s.owner_id, s.agent, s.last_position, s.entries, s.title,
+           s.title_by_person, r.id AS run, r.client_id, r.fork
     FROM asked a
     JOIN agents_run r ON r.id = a.run AND r.epoch = a.epoch AND r.status = 'running'
     JOIN agents_session s ON s.id = r.session_id
     ORDER BY s.id
     FOR UPDATE OF s, r{skip}
 ), given AS MATERIALIZED (
-    SELECT e.*, h.session_id, h.owner_id, h.agent, h.fork, h.last_position
+    SELECT e.*, h.session_id, h.owner_id, h.agent, h.fork, h.last_position, h.entries
     FROM ROWS FROM (json_to_recordset(%s::json) AS (
-        run bigint, id text, type text, invocation_id text, author text, branch text, filter_key text, origin jsonb,
-        payload jsonb, tokens int, at timestamptz, state jsonb, scoped jsonb)) WITH ORDINALITY AS e(
-        run, id, type, invocation_id, author, branch, filter_key, origin, payload, tokens, at, state, scoped, ord)
+        run bigint, {record})) WITH ORDINALITY AS e(
+        run, {names})
     JOIN held h ON h.run = e.run
 ), known AS MATERIALIZED (
     SELECT g.run, g.id FROM given g
@@ -35,18 +57,13 @@ WITH asked AS MATERIALIZED (
     SELECT g.*, g.last_position + row_number() OVER (PARTITION BY g.run ORDER BY g.ord) AS position
     FROM given g LEFT JOIN known k ON k.run = g.run AND k.id = g.id
     WHERE k.id IS NULL
-), written AS (
-    INSERT INTO agents_event (owner_id, session_id, position, fork, run_id, event_id, type, invocation_id, author,
-                              branch, filter_key, origin, payload, tokens, at)
-    SELECT owner_id, session_id, position, fork, run, id, type, invocation_id, author,
-           coalesce(branch, ''), coalesce(filter_key, ''), coalesce(origin, '{{}}'), payload, coalesce(tokens, 0), at
-    FROM fresh ORDER BY ord
-), folded AS MATERIALIZED (
+), {written}, folded AS MATERIALIZED (
     SELECT f.session_id, jsonb_object_agg(kv.key, kv.value ORDER BY f.ord) AS delta
     FROM fresh f, jsonb_each(f.state) kv WHERE f.state IS NOT NULL GROUP BY f.session_id
 ), moved AS (
     UPDATE agents_session s
     SET last_position = m.position,
+        entries = s.entries + (SELECT count(*) FROM piece p WHERE p.session_id = s.id),
         -- only at the end: an indexed column that changes makes the update three times as dear
         active_at = CASE WHEN a.status IS NULL THEN s.active_at ELSE clock_timestamp() END,
         state = CASE WHEN d.delta IS NULL THEN s.state ELSE s.state || d.delta END
@@ -91,8 +108,8 @@ WITH asked AS MATERIALIZED (
 ), planted AS (
     INSERT INTO agents_job (kind, owner_id, session_id, scope, range, status, attempts, next_at, error_code,
                             error_message, created_at)
-    SELECT k.kind, h.owner_id, h.session_id, '', jsonb_build_object('run', h.client_id), 'queued', 0,
-           clock_timestamp(), '', '', clock_timestamp()
+    SELECT k.kind, h.owner_id, h.session_id, CASE k.kind WHEN 'embed' THEN 'session:' || h.session_id ELSE '' END,
+           jsonb_build_object('run', h.client_id), 'queued', 0, clock_timestamp(), '', '', clock_timestamp()
     FROM held h JOIN asked a ON a.run = h.run
     CROSS JOIN LATERAL (
         SELECT ended.kind FROM unnest(%s::text[]) AS ended(kind) WHERE a.status IS NOT NULL
@@ -101,16 +118,17 @@ WITH asked AS MATERIALIZED (
     WHERE k.kind <> 'title' OR (h.title = '' AND NOT h.title_by_person)
     ORDER BY h.session_id, k.kind
     ON CONFLICT DO NOTHING
-    RETURNING id, session_id
+    RETURNING id, kind, session_id
 )
 SELECT h.run, h.fork, h.last_position,
        (SELECT array_agg(k.id) FROM known k WHERE k.run = h.run),
-       (SELECT array_agg(p.id) FROM planted p WHERE p.session_id = h.session_id)
+       (SELECT jsonb_object_agg(p.kind, p.id) FROM planted p WHERE p.session_id = h.session_id)
 FROM held h
 """
-APPEND = _APPEND.format(skip="")
+_PARTS_OF_A_RECORD = {"record": _RECORD, "names": _NAMES, "written": _WRITTEN}
+APPEND = _APPEND.format(skip="", **_PARTS_OF_A_RECORD)
 # When somebody holds one session's row for long, the others go on; who was left out is asked for by FATE.
-APPEND_SKIPPING_LOCKED = _APPEND.format(skip=" SKIP LOCKED")
+APPEND_SKIPPING_LOCKED = _APPEND.format(skip=" SKIP LOCKED", **_PARTS_OF_A_RECORD)
 
 # What became of runs that an APPEND did not find: gone (no row), over, fenced, or only locked.
 FATE = "SELECT id, epoch, status = 'running' FROM agents_run WHERE id = ANY(%s)"
@@ -293,18 +311,13 @@ WITH here AS ({here}), forked AS (
            clock_timestamp(), 0, 0, 0, 0, 0, '', ''
     FROM here
     RETURNING id
-), written AS (
-    INSERT INTO agents_event (owner_id, session_id, position, fork, run_id, event_id, type, invocation_id, author,
-                              branch, filter_key, origin, payload, tokens, at)
-    SELECT %(owner_id)s, here.id, %(last_position)s + e.ord, %(fork)s, run.id, e.id, e.type, e.invocation_id,
-           e.author, coalesce(e.branch, ''), coalesce(e.filter_key, ''), coalesce(e.origin, '{{}}'), e.payload,
-           coalesce(e.tokens, 0), e.at
+), fresh AS MATERIALIZED (
+    SELECT e.*, here.id AS session_id, here.entries, run.id AS run, %(owner_id)s::int AS owner_id,
+           %(fork)s::int AS fork, %(last_position)s::bigint + e.ord AS position
     FROM here, run, ROWS FROM (json_to_recordset(%(records)s::json) AS (
-        id text, type text, invocation_id text, author text, branch text, filter_key text, origin jsonb,
-        payload jsonb, tokens int, at timestamptz)) WITH ORDINALITY AS e(
-        id, type, invocation_id, author, branch, filter_key, origin, payload, tokens, at, ord)
-    ORDER BY e.ord
-), shared AS (
+        {record})) WITH ORDINALITY AS e(
+        {names})
+), {written}, shared AS (
     INSERT INTO agents_state (scope, owner_id, agent, key, value, changed_at)
     SELECT split_part(kv.key, ':', 1), CASE WHEN kv.key LIKE 'user:%%' THEN %(owner_id)s::int END,
            CASE WHEN kv.key LIKE 'app:%%' THEN %(session_agent)s ELSE '' END,
@@ -321,21 +334,23 @@ SELECT here.id, run.id FROM here, run
 """
 OPEN_NEW = _OPEN.format(
     here="""
-    INSERT INTO agents_session (owner_id, thread_id, agent, title, title_by_person, head_fork, last_position, state,
-                                seen_position, created_at, active_at)
+    INSERT INTO agents_session (owner_id, thread_id, agent, title, title_by_person, head_fork, last_position, entries,
+                                state, seen_position, created_at, active_at)
     SELECT %(owner_id)s, %(thread_id)s, %(session_agent)s, '', false, %(fork)s,
-           %(last_position)s + %(count)s, %(state)s::jsonb, 0, clock_timestamp(), clock_timestamp()
+           %(last_position)s + %(count)s, %(entries)s, %(state)s::jsonb, 0, clock_timestamp(), clock_timestamp()
     ON CONFLICT (owner_id, thread_id) DO NOTHING
-    RETURNING id"""
+    RETURNING id, 0 AS entries""",
+    **_PARTS_OF_A_RECORD,
 )
 OPEN_KNOWN = _OPEN.format(
     here="""
     UPDATE agents_session
-    SET head_fork = %(fork)s, last_position = %(last_position)s + %(count)s, state = %(state)s::jsonb,
-        active_at = clock_timestamp()
+    SET head_fork = %(fork)s, last_position = %(last_position)s + %(count)s, entries = entries + %(entries)s,
+        state = %(state)s::jsonb, active_at = clock_timestamp()
     WHERE id = %(session_id)s AND owner_id = %(owner_id)s AND last_position = %(last_position)s
       AND head_fork = %(head_fork)s AND deleted_at IS NULL
-    RETURNING id"""
+    RETURNING id, entries - %(entries)s AS entries""",
+    **_PARTS_OF_A_RECORD,
 )
 
 # Renew leases and read the flags, for all runs of a process at once. Locks runs in the order of APPEND.
@@ -390,4 +405,82 @@ WHERE i.run_id = %s AND NOT EXISTS (
     WHERE e.session_id = i.session_id AND e.run_id = i.run_id AND e.type = 'user_message'
       AND e.payload ->> 'id' = i.client_id)
 RETURNING i.id
+"""
+
+# From where a run looks back: the chain that ends in its fork, as two arrays, and the position up to which the newest
+# summary of its scope, else of the whole session, stands for it; 0 = none does.
+LOOKING_BACK = f"""
+WITH line AS MATERIALIZED (
+    SELECT fork, up_to FROM {_LINE.format(session="%(session)s", fork="%(fork)s::int")} AS part(fork, up_to))
+SELECT (SELECT array_agg(fork ORDER BY fork) FROM line), (SELECT array_agg(up_to ORDER BY fork) FROM line), coalesce((
+    SELECT m.position FROM agents_summary m JOIN line ON line.fork = m.fork AND m.position <= line.up_to
+    WHERE m.session_id = s.id AND m.filter_key IN (%(filter_key)s, '')
+    ORDER BY m.filter_key = '', m.position DESC, m.id DESC LIMIT 1), 0)
+FROM agents_session s WHERE s.id = %(session)s AND s.owner_id = %(owner)s
+"""
+
+# The events of found entries, with their conversations. likeness: of the entry's vector to a question's, null without.
+FOUND_EVENTS = f"""
+SELECT ask.ord, s.thread_id, s.title, (
+    SELECT -(v.vector <#> %(vector)s::halfvec)
+    FROM agents_searchentry n JOIN agents_embedding v ON v.entry_id = n.id AND v.model = %(model)s::int
+    WHERE n.owner_id = s.owner_id AND n.kind = 'event' AND n.group_id = s.id AND n.position = ask.entry LIMIT 1),
+    {_EVENT_COLUMNS}
+FROM unnest(%(sessions)s::bigint[], %(positions)s::bigint[], %(entries)s::int[]) WITH ORDINALITY
+    AS ask(session, position, entry, ord)
+JOIN agents_session s ON s.id = ask.session AND s.owner_id = %(owner)s AND s.deleted_at IS NULL
+JOIN agents_event e ON e.session_id = s.id AND e.position = ask.position
+JOIN agents_run r ON r.id = e.run_id
+ORDER BY ask.ord
+"""
+
+# A conversation of the owner, and the events of it that are meant: by event id, else by the call of a result, else by
+# the id of a message; the newest first.
+ANCHORS = """
+SELECT s.id, s.thread_id, s.title, s.agent, s.head_fork,
+       (SELECT jsonb_agg(jsonb_build_array(f.number, f.parent, f.shared_position) ORDER BY f.number)
+        FROM agents_fork f WHERE f.session_id = s.id),
+       (SELECT jsonb_agg(jsonb_build_array(a.position, a.fork) ORDER BY a.way, a.position DESC) FROM (
+            SELECT 0 AS way, e.position, e.fork FROM agents_event e
+            WHERE e.session_id = s.id AND e.event_id = %(event)s AND e.event_id <> ''
+            UNION ALL
+            SELECT 1, e.position, e.fork FROM agents_event e
+            WHERE %(call)s <> '' AND e.session_id = s.id AND e.type = 'tool_returned'
+              AND e.payload ->> 'call_id' = %(call)s
+            UNION ALL
+            SELECT 2, e.position, e.fork FROM agents_event e
+            WHERE %(message)s <> '' AND e.session_id = s.id AND e.type IN ('user_message', 'assistant_message')
+              AND e.payload ->> 'id' = %(message)s) a)
+FROM agents_session s
+WHERE s.owner_id = %(owner)s AND s.deleted_at IS NULL
+  AND CASE WHEN %(thread)s = '' THEN s.id = %(session)s ELSE s.thread_id = %(thread)s END
+"""
+
+# An event with its neighbours on a chain, as pieces.content_of has a text of them, and the newest summary that covers
+# it.
+_TEXTS = """(e.type = 'user_message'
+    OR e.type = 'assistant_message' AND e.payload ->> 'text' ~ '\\S'
+    OR e.type = 'tool_returned' AND coalesce(e.payload ->> 'status', 'ok') = 'ok' AND e.payload ->> 'content' ~ '\\S'
+       AND NOT coalesce(e.payload ->> 'name', '') = ANY(%(silent)s::text[]))"""
+_BESIDE = f"""
+    SELECT x.id FROM {_PARTS} AS part(fork, up_to) CROSS JOIN LATERAL (
+        SELECT e.id, e.position FROM agents_event e
+        WHERE e.session_id = %(session)s AND e.fork = part.fork AND e.position <= part.up_to
+          AND e.position {{side}} %(position)s AND {_TEXTS}
+        ORDER BY e.position {{order}} LIMIT {{most}}) x
+    ORDER BY x.position {{order}} LIMIT {{most}}"""
+WINDOW = f"""
+WITH near AS (
+    ({_BESIDE.format(side="<", order="DESC", most="%(before)s")}) UNION ALL
+    ({_BESIDE.format(side=">", order="ASC", most="%(after)s")}) UNION ALL
+    SELECT e.id FROM agents_event e WHERE e.session_id = %(session)s AND e.position = %(position)s
+)
+SELECT (SELECT jsonb_build_array(m.summary_id, m.text)
+        FROM {_PARTS} AS part(fork, up_to)
+        JOIN agents_summary m ON m.fork = part.fork AND m.position <= part.up_to
+        WHERE m.session_id = %(session)s AND m.filter_key IN (%(agent)s, '') AND m.position >= %(position)s
+        ORDER BY m.filter_key = '', m.position DESC, m.id DESC LIMIT 1),
+    {_EVENT_COLUMNS}
+FROM near JOIN agents_event e ON e.id = near.id JOIN agents_run r ON r.id = e.run_id
+ORDER BY e.position
 """

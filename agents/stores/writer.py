@@ -219,7 +219,7 @@ class Writer:
         statement = sql.APPEND_SKIPPING_LOCKED if self._skip_locked else sql.APPEND
         self._skip_locked = False
         calls = _array([item.call for item in batch if item.call])
-        params = (_runs(batch), _records(batch), calls, list(jobs.AFTER_RUN), jobs.SUMMARY)
+        params = (_runs(batch), _records(batch), calls, jobs.after_run(), jobs.SUMMARY)
         try:
             connection = await self._connected()
             # psycopg waits for the server when its task is cancelled, so a server that hangs is left behind instead
@@ -249,7 +249,10 @@ class Writer:
         positions = {run: last for run, _, last, _, _ in held}
         forks = {run: fork for run, fork, _, _, _ in held}
         known = {run: set(ids) for run, _, _, ids, _ in held if ids}
-        planted = [job for row in held if row[4] for job in row[4]]
+        planted: dict[str, list[int]] = {}
+        for *_, jobs_of_run in held:
+            for kind, job in (jobs_of_run or {}).items():
+                planted.setdefault(kind, []).append(job)
         missing = [item for item in batch if item.run_key not in positions]
         met: dict[int, dict[str, Stored]] = {}
         if known:
@@ -268,8 +271,8 @@ class Writer:
                     stored = found[row.stamped.id] = events.stored(row, position=positions[run], fork=forks[run])
                 out.append(stored)
             item.resolve(tuple(out))
-        if planted:
-            jobs.send(planted)
+        for kind, ids in planted.items():
+            jobs.send(ids, kind)
         return await self._explain(missing) if missing else []
 
     async def _explain(self, missing: list[_Item]) -> list[_Item]:

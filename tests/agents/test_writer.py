@@ -144,8 +144,8 @@ async def test_the_end_of_a_run_is_stored_with_its_last_record_and_plants_its_jo
     planted = await db.in_thread(
         lambda: list(Job.objects.order_by("id").values("kind", "owner_id", "status", "range"))
     )()
-    assert [job["kind"] for job in planted] == list(jobs.AFTER_RUN)
-    assert planted[0] == {"kind": "title", "owner_id": alice, "status": "queued", "range": {"run": "r"}}
+    assert [job["kind"] for job in planted] == jobs.after_run() == [jobs.EMBED, jobs.TITLE]
+    assert planted[1] == {"kind": "title", "owner_id": alice, "status": "queued", "range": {"run": "r"}}
 
 
 async def test_a_session_with_a_title_gets_no_title_job(alice: int) -> None:
@@ -261,10 +261,10 @@ async def test_a_locked_session_does_not_hold_the_others_up(alice: int) -> None:
 
 async def test_a_database_that_stays_away_is_told_after_a_while(alice: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await opened(alice)
-    monkeypatch.setattr(pool, "AWAY_S", 1.0)
     backend = await writer_backend()
     monkeypatch.setitem(connections["default"].settings_dict, "PORT", 1)  # nobody listens there
     await kill(backend)
+    monkeypatch.setattr(pool, "AWAY_S", 1.0)
     with pytest.raises(StorageUnavailable):
         await run.ledger.append([stamp(answer("x"))])
     monkeypatch.undo()

@@ -1,9 +1,9 @@
 """`make bench`: what the product costs and how fast it is, as a table.
 
 The web process is pinned to one core; this harness and its model server to another; PostgreSQL, Valkey and the worker
-run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, long, idle,
-memory, search, tokens, answering; search_million runs only so); `--quick` makes everything smaller, for a look and not
-for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench context`); with
+run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, long, idle, memory, search,
+indexing, tokens, answering; search_million and recall_million run only so); `--quick` makes everything smaller, for a
+look and not for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench context`); with
 `--only context` nothing else, and without servers.
 """
 
@@ -172,10 +172,19 @@ class Bench:
         """Milliseconds of a search among 20,000 passages of one owner."""
         await self.apart("tests.bench.search", "--passages", "2000" if self.quick else "20000")
 
+    async def indexing(self) -> None:
+        """What it adds to an append that its event is searchable from then on."""
+        await self.apart("tests.bench.indexing", "--events", "300" if self.quick else "2000")
+
     async def search_million(self) -> None:
         """The same with 10,000 passages among 1,000,000 entries of 1,000 owners. Takes many minutes to write."""
         entries = "20000" if self.quick else "1000000"
         await self.apart("tests.bench.search", "--passages", "10000", "--entries", entries)
+
+    async def recall_million(self) -> None:
+        """CPU of a search in conversations, of owners of 10,000 and 100,000 events among 1,000,000. Takes as long."""
+        entries, events = ("20000", ("1000", "4000")) if self.quick else ("1000000", ("10000", "100000"))
+        await self.apart("tests.bench.search", "--entries", entries, "--events", *events)
 
     async def tokens(self) -> None:
         """How far estimates of tokens are off after ten calls, by real tokenizers."""
@@ -273,6 +282,7 @@ def main() -> None:
                     bench.html,
                     bench.capacity,
                     bench.search,
+                    bench.indexing,
                     bench.tokens,
                     bench.answering,
                 )
@@ -282,6 +292,8 @@ def main() -> None:
                     asyncio.run(part())  # type: ignore[arg-type]
             if "search_million" in options.only:
                 asyncio.run(bench.search_million())
+            if "recall_million" in options.only:
+                asyncio.run(bench.recall_million())
         finally:
             stack.stop()
 
