@@ -24,7 +24,7 @@ CHOICES: Final = {
     "summary_join": policies.TRIGGER_JOINS,
     "template": policies.TEMPLATES,
     "placement": policies.PLACEMENTS,
-    "preload_placement": policies.PLACEMENTS,
+    "preload_placement": policies.PRELOAD_PLACEMENTS,
     "summarise_in": policies.SUMMARISE_IN,
     "fork": policies.FORKS,
     "tailoring": policies.TAILORINGS,
@@ -76,6 +76,10 @@ WORDS: Final[dict[str, tuple[Any, Any]]] = {
         pgettext_lazy("policy", "Time for one summary"),
         gettext_lazy("In seconds. After it the summary is given up and the earlier one holds."),
     ),
+    "summary_wait_s": (
+        pgettext_lazy("policy", "Wait of a run"),
+        gettext_lazy("In seconds. A run that waits longer for a summary goes on without it; a job makes it then."),
+    ),
     "summary_model": (
         pgettext_lazy("policy", "Model for summaries"),
         gettext_lazy("Name of a configured model. “-” = the model that answers."),
@@ -102,7 +106,10 @@ WORDS: Final[dict[str, tuple[Any, Any]]] = {
     ),
     "preload_placement": (
         pgettext_lazy("policy", "Place of what is preloaded"),
-        gettext_lazy("Where memories and recalled conversations go: system or user message."),
+        gettext_lazy(
+            "Where memories and recalled conversations go. system: the system message. user: before the first message "
+            "of the person. turn: before the message that is answered, so that the provider’s cache holds longest."
+        ),
     ),
     "fork": (
         pgettext_lazy("policy", "Reuse of the cached request"),
@@ -191,6 +198,14 @@ WORDS: Final[dict[str, tuple[Any, Any]]] = {
     "branch": (
         pgettext_lazy("policy", "Which branches"),
         gettext_lazy("prefix: its own line up and down. subtree: itself and below. exact: itself. all: everything."),
+    ),
+    "session_tools": (
+        pgettext_lazy("policy", "Search of the past"),
+        gettext_lazy("The agent may search and load earlier messages and the person’s other conversations."),
+    ),
+    "preload_recall": (
+        pgettext_lazy("policy", "Recall unasked"),
+        gettext_lazy("For a question that plainly refers back, what is found is put before the model at once."),
     ),
 }
 

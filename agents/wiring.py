@@ -1,6 +1,7 @@
 """Settings in, Runner out: the only place that picks implementations and reads the agents' settings."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from agents.providers.offline import model as offline
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
 from agents.runtime.context.guard import guard
 from agents.runtime.context.sizes import KnownSizes
-from agents.runtime.context.window import Window, resolve
+from agents.runtime.context.window import Tried, Window, resolve
 from agents.runtime.embedding import Embedder
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.invocation import Limits, Services
@@ -38,10 +39,12 @@ from agents.runtime.tokens import Calibration, Uncalibrated
 from agents.runtime.tools import Family
 from agents.stores import calibrations, db, policies
 from agents.stores.knowledge import PgKnowledge
+from agents.stores.recall import PgRecall
 from agents.stores.sessions import PgSessionStore
 from agents.stores.summaries import PgSummaries
 from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
+from agents.tools import session as session_tools
 from artifacts.rows import missing, session_of_thread
 from artifacts.store import DjangoArtifactStore
 
@@ -51,6 +54,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_DEFAULT = "gpt-4.1"
 LIMITS = Limits()
 _sizes = KnownSizes()
+_tried: defaultdict[tuple[str, str], Tried] = defaultdict(Tried)  # by the server's address and the model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,7 @@ def build() -> Wiring:
 @cache
 def agents() -> tuple[LLMAgent, ...]:
     """Return the agents we ship, the default first."""
-    return (assistant.build((*knowledge_tools.tools(), *artifact_tools.tools())),)
+    return (assistant.build((*knowledge_tools.tools(), *artifact_tools.tools(), *session_tools.tools())),)
 
 
 @cache
@@ -168,12 +172,21 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
         model=model_of(request.model, request.owner_id),
         artifacts=files,
         knowledge=PgKnowledge(request.owner_id, int(opened.session.id), opened.sources, embedder=embedder()),
+        recall=PgRecall(
+            request.owner_id,
+            int(opened.session.id),
+            fork=opened.session.fork,
+            filter_key=opened.records[0].origin.filter_key,
+            before=opened.records[0].position,
+            embedder=embedder(),
+        ),
         ledger=opened.ledger,
         now=now,
         new_id=new_id,
         monotonic=monotonic,
         metrics=metrics().of_run(opened.session.id, request.run_id),
         window=lambda: window_of(request.model, run=request.window_tokens),
+        tried=tried_of(request.model),
         calibration=calibration_of(request.model),
         policy=policies.of,
         sizes=_sizes,
@@ -221,6 +234,7 @@ def window_of(name: str, *, run: int | None = None) -> Window:
     """Return the window of the model of this name ("" = the default), configured or not, and where it is known from.
 
     run: what an option of the run says, in tokens. What a server tells may come later, so ask again for each request.
+    A refusal counts more than what anybody says.
     """
     found = _find(name)
     if found is None:
@@ -228,8 +242,20 @@ def window_of(name: str, *, run: int | None = None) -> Window:
     declared = found.info.window_tokens
     if found.endpoint is None:
         return resolve(found.info.name, run=run, model=declared)
-    told = openai_windows.told(found.endpoint.base_url, found.info.name)
-    return resolve(found.info.name, run=run, settings=declared, provider=told)
+    server, model = found.endpoint.base_url, found.info.name
+    window = resolve(model, run=run, settings=declared, provider=openai_windows.told(server, model))
+    named = openai_windows.refused(server, model)
+    if named is not None and named < window.tokens:
+        window = Window(tokens=named, source="provider")
+    return tried_of(name).within(window, monotonic())
+
+
+def tried_of(name: str) -> Tried:
+    """Return what requests have shown of the window of this model ("" = the default), the same for all runs."""
+    found = _find(name)
+    if found is None or found.endpoint is None:
+        return Tried()
+    return _tried[found.endpoint.base_url, found.info.name]
 
 
 def calibration_of(name: str) -> Calibration:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from agents.runtime.llm import LLMAgent
+from agents.runtime.policy import ASSISTANT
+from agents.runtime.reminder import Reminder
 from agents.runtime.tools import Tool
 
 NAME: Final = "assistant"
@@ -61,4 +63,4 @@ for several things, tables for comparisons, code blocks for code.
 
 def build(tools: Sequence[Tool]) -> LLMAgent:
     """Return the assistant with these tools, in this order. One instance serves all runs."""
-    return LLMAgent(name=NAME, instruction=INSTRUCTION, tools=tools)
+    return LLMAgent(name=NAME, instruction=INSTRUCTION, tools=tools, policy=ASSISTANT, preloads=(Reminder(ASSISTANT),))

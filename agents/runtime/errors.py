@@ -64,6 +64,8 @@ class ToolFailure(StrEnum):
     EDIT_NOT_FOUND = "edit_not_found"  # what is to be replaced is not there, or stands there more than once
     DOCUMENT_NOT_FOUND = "document_not_found"  # not in what the person chose to answer from
     DOCUMENT_UNREAD = "document_unread"  # has no text, or not yet
+    EVENT_NOT_FOUND = "event_not_found"  # no such message or result in the person's conversations
+    PAST_NOT_READ = "past_not_read"  # not the request's fault; another try may do
 
 
 class AgentError(Exception):

@@ -180,10 +180,11 @@ class ContextCompacted:
 class Preloaded:
     """What the run put before the model without being asked: kept, so that a retry shows it the same. Not shown live.
 
-    blocks: (kind, text) pairs; kind is memory or recall.
+    blocks: (kind, text) pairs; kind is memory or recall. citations: those that they name as `[[c:ID]]`.
     """
 
     blocks: tuple[tuple[str, str], ...]
+    citations: tuple[Citation, ...] = ()
     type: Literal["preloaded"] = "preloaded"
 
 

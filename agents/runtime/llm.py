@@ -7,19 +7,29 @@ from dataclasses import dataclass, replace
 from agents.runtime import hooks as chains
 from agents.runtime.context.assemble import Frame
 from agents.runtime.context.citing import settled
+from agents.runtime.context.overview import overview
 from agents.runtime.context.words import FINISH
 from agents.runtime.errors import ContextTooLong, EmptyAnswer, LimitExceeded, RunError
 from agents.runtime.events import AssistantMessage, Event, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
 from agents.runtime.model import FinishReason, ToolCall
 from agents.runtime.modelcall import ModelTurn, calls_of, with_calls
-from agents.runtime.policy import ASSISTANT, ContextPolicy
+from agents.runtime.policy import ASSISTANT, SESSION_TOOLS, ContextPolicy
 from agents.runtime.preparing import Preload, Preparing
+from agents.runtime.recall import NO_RECALL
 from agents.runtime.toolround import ToolRound
 from agents.runtime.tools import Tool
 from agents.runtime.toolset import OPEN_GATES, Gates, Prepared, Toolset
 
 NO_MORE_TOOLS = "no more tools can be called in this run; answer with what you have."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What an agent's requests begin with. tools: visible or not; those of the model pass the agent's gates."""
+
+    instruction: str
+    tools: tuple[Tool, ...]
 
 
 class LLMAgent:
@@ -58,6 +68,15 @@ class LLMAgent:
     def name(self) -> str:
         return self._name
 
+    def offer(self, policy: ContextPolicy, *, past: bool = True) -> Offer:
+        """Return the system text and the tools under a policy. past: whether the past can be searched at all."""
+        tools = self.tools
+        if not (policy.session_tools and past):
+            tools = tuple(tool for tool in tools if tool.spec.name not in SESSION_TOOLS)
+        about = overview({tool.spec.name for tool in tools if self.gates.visible(tool)})
+        text = f"{self.instruction.rstrip()}\n\n{about}" if about else self.instruction
+        return Offer(instruction=text, tools=tools)
+
     def run(self, invocation: Invocation) -> AsyncIterator[Event]:
         hooks = invocation.hooks + self.hooks
         events = self._loop(invocation, hooks)
@@ -86,13 +105,21 @@ class LLMAgent:
             yield _spoken(invocation, more)
 
     async def _loop(self, invocation: Invocation, hooks: Hooks) -> AsyncGenerator[Event, None]:
-        toolset = Toolset(self.tools, invocation.external_tools, self.gates)
         preparing = Preparing(invocation, self.policy, self.preloads)
+        offer = self.offer(preparing.policy, past=invocation.services.recall is not NO_RECALL)
+        toolset = Toolset(offer.tools, invocation.external_tools, self.gates)
         steered = await invocation.services.ledger.steered()
         while not invocation.cancel.cancelled:
             for message in steered:
                 yield replace(message, kind=UserMessageKind.STEER)
-            step = _Step(agent=self, invocation=invocation, hooks=hooks, toolset=toolset, preparing=preparing)
+            step = _Step(
+                agent=self,
+                instruction=offer.instruction,
+                invocation=invocation,
+                hooks=hooks,
+                toolset=toolset,
+                preparing=preparing,
+            )
             async with aclosing(step.run()) as events:
                 async for event in events:
                     yield event
@@ -113,6 +140,7 @@ class _Step:
     """
 
     agent: LLMAgent
+    instruction: str
     invocation: Invocation
     hooks: Hooks
     toolset: Toolset
@@ -203,7 +231,7 @@ class _Step:
 
     def _frame(self, last: bool) -> Frame:
         return Frame(
-            instruction=self.agent.instruction,
+            instruction=self.instruction,
             tools=() if last else self.toolset.specs,
             max_tokens=self.agent.max_tokens,
             temperature=self.agent.temperature,

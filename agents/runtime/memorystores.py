@@ -101,6 +101,16 @@ class _Thread:
         return [s for s in self.records if s.position <= bound.get(s.fork, 0)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """A conversation. chain: the visible one. lines: those of all forks. summaries: the newest that the chain sees."""
+
+    session: Session
+    chain: tuple[Stored, ...]
+    lines: tuple[tuple[Stored, ...], ...]
+    summaries: Mapping[str, Summary]
+
+
 class MemorySessionStore:
     """SessionStore and RunLedger in a dict.
 
@@ -167,6 +177,19 @@ class MemorySessionStore:
     def summaries_of(self, session_id: str) -> MemorySummaries:
         """Return the store of a session's summaries."""
         return self._summaries.setdefault(session_id, MemorySummaries())
+
+    def talks(self, owner_id: int) -> dict[str, "Talk"]:
+        """Return the owner's conversations by thread id, as their visible chains show them."""
+        return {
+            thread_id: Talk(
+                session=thread.session,
+                chain=tuple(thread.chain(thread.session.fork)),
+                lines=tuple(tuple(thread.chain(fork)) for fork in (*thread.forks, 0)),
+                summaries=self._seen_summaries(thread.session.id, thread.chain(thread.session.fork)),
+            )
+            for (owner, thread_id), thread in self._threads.items()
+            if owner == owner_id
+        }
 
     def _seen_summaries(self, session_id: str, history: Sequence[Stored]) -> dict[str, Summary]:
         ids = {stored.id for stored in history}

@@ -11,6 +11,7 @@ from typing import Any, Final
 TRIGGER_JOINS: Final = ("any", "all")
 TEMPLATES: Final = ("brief", "materials", "worksite")
 PLACEMENTS: Final = ("system", "user")
+PRELOAD_PLACEMENTS: Final = (*PLACEMENTS, "turn")
 SUMMARISE_IN: Final = ("background", "run")
 FORKS: Final = ("off", "auto", "on")
 TAILORINGS: Final = ("middle", "head", "tail")
@@ -18,6 +19,7 @@ TIMELINES: Final = ("all", "request", "invocation")
 BRANCHES: Final = ("prefix", "subtree", "exact", "all")
 LOAD_TOOL: Final = "session_load"
 SEARCH_TOOL: Final = "session_search"
+SESSION_TOOLS: Final = (SEARCH_TOOL, LOAD_TOOL)
 RECOVERY_TOOLS: Final = (LOAD_TOOL, SEARCH_TOOL, "skill_load")
 
 
@@ -43,7 +45,8 @@ class ContextPolicy:
     keep_rounds, keep_tokens: so many complete rounds at the end, as far as they fit, stay raw (WithSkipRecent).
     template: of the prompt: brief, or the state recovery for materials or worksite (WithSummarizerPrompt).
     summarise_in: "background" by a job, "run" also between the steps of a run (WithSyncSummaryIntraRun).
-    summary_timeout_s: of one making. placement: where the text goes, system or user message
+    summary_timeout_s: of one making. summary_wait_s: of a run, for a summary before a call that can be made without
+    one; a job makes it then. placement: where the text goes, system or user message
     (WithSessionSummaryInjectionMode). summary_model: configured name, "" = the model that answers.
     fork: the summary call reuses the run's cached prefix; "auto" where that is cheaper (WithCacheSafeForking).
     cascade: also refresh the whole session's summary; allow: branch scopes that may have one, None = all
@@ -60,7 +63,9 @@ class ContextPolicy:
     margin, output_reserve, protocol_overhead, input_floor, input_ratio: of the budget (WithTokenTailoringConfig).
     history_runs: without a summary, only the last so many runs, 0 = all (WithMaxHistoryRuns). timeline, branch: which
     events are seen at all (WithMessageTimelineFilterMode, WithMessageBranchFilterMode). preload_placement: of memory
-    and recall (WithPreloadMemoryInjectionMode).
+    and recall (WithPreloadMemoryInjectionMode); "turn" = with the message that is answered (context/injection.py).
+    session_tools: the model may search and load the past (WithEnableOnDemandSession). preload_recall: what is found for
+    a question that refers back is put before the model unasked (WithPreloadSessionRecall).
     """
 
     summarise: bool = True
@@ -73,13 +78,14 @@ class ContextPolicy:
     summary_words: int = 500
     summary_least: int = 500
     summary_timeout_s: float = 60.0
+    summary_wait_s: float = 10.0
     summary_model: str = ""
     keep_rounds: int = 2
     keep_tokens: int = 4_000
     template: str = "materials"
     summarise_in: str = "background"
     placement: str = "system"
-    preload_placement: str = "user"
+    preload_placement: str = "turn"
     fork: str = "auto"
     cascade: bool = False
     allow: tuple[str, ...] | None = None
@@ -102,6 +108,8 @@ class ContextPolicy:
     history_runs: int = 0
     timeline: str = "all"
     branch: str = "prefix"
+    session_tools: bool = True
+    preload_recall: bool = True
 
     def __post_init__(self) -> None:
         _choices(self)
@@ -127,7 +135,7 @@ def _choices(policy: ContextPolicy) -> None:
         ("summary_join", TRIGGER_JOINS),
         ("template", TEMPLATES),
         ("placement", PLACEMENTS),
-        ("preload_placement", PLACEMENTS),
+        ("preload_placement", PRELOAD_PLACEMENTS),
         ("summarise_in", SUMMARISE_IN),
         ("fork", FORKS),
         ("tailoring", TAILORINGS),
@@ -136,7 +144,7 @@ def _choices(policy: ContextPolicy) -> None:
     ):
         if getattr(policy, name) not in allowed:
             raise PolicyInvalid(name, f"must be one of {', '.join(allowed)}.")
-    for name in ("summarise", "cascade", "compact", "tailor"):
+    for name in ("summarise", "cascade", "compact", "tailor", "session_tools", "preload_recall"):
         if not isinstance(getattr(policy, name), bool):
             raise PolicyInvalid(name, "must be true or false.")
     if not isinstance(policy.summary_model, str):
@@ -171,6 +179,7 @@ def _numbers(policy: ContextPolicy) -> None:
         ("summary_idle_s", 0.001, 10_000_000.0, True),
         ("summary_ratio", 0.01, 1.0, True),
         ("summary_timeout_s", 0.01, 3_600.0, False),
+        ("summary_wait_s", 0.01, 3_600.0, False),
         ("presummary_ratio", 0.0, 1.0, False),
         ("compact_step", 0.0, 1.0, False),
         ("margin", 0.0, 0.9, False),
@@ -187,6 +196,7 @@ ASSISTANT: Final = ContextPolicy()
 ANALYST: Final = ContextPolicy(
     summary_ratio=0.7,
     summary_words=2_000,
+    summary_wait_s=30.0,  # for four times as many words
     keep_rounds=3,
     keep_tokens=8_000,
     template="worksite",

@@ -16,11 +16,13 @@ MOST_BYTES: Final = 65_536  # of one load
 
 
 class RecallScope(StrEnum):
-    """Where to search. The two of the current conversation see the visible chain of forks only, up to the run's own
-    question."""
+    """Where to search. The two of the current conversation see the visible chain of forks only, and never what the
+    person said to this run."""
 
-    CURRENT_HIDDEN = "current_hidden"  # what a summary hides from the model; nothing without a summary
-    CURRENT_SESSION = "current_session"
+    CURRENT_HIDDEN = (
+        "current_hidden"  # what a summary hides from the model, also of this run; nothing without a summary
+    )
+    CURRENT_SESSION = "current_session"  # what came before this run
     OTHER_SESSIONS = "other_sessions"
     ALL_SESSIONS = "all_sessions"  # current_hidden and other_sessions
 
@@ -35,8 +37,9 @@ class Role(StrEnum):
 class Piece:
     """A stored text, or a part of it. thread_id, title: of its conversation. position: of its event, from 1.
 
-    message_id: what the page knows it by, a message's id or a result's call id. offset: byte of the content at which
-    `text` begins; content_bytes: of the whole. citations: those that `text` names as `[[c:ID]]`.
+    message_id: what the page knows it by, a message's id or a result's call id. offset, start: byte and character of
+    the content (pieces.content_of) at which `text` begins; content_bytes: of the whole. citations: those that the
+    content names as `[[c:ID]]`.
     """
 
     thread_id: str
@@ -48,19 +51,17 @@ class Piece:
     at: datetime
     text: str
     offset: int = 0
+    start: int = 0
     content_bytes: int = 0
     tool_call_id: str = ""
     tool_name: str = ""
     citations: tuple[Citation, ...] = ()
 
-    @property
-    def is_whole(self) -> bool:
-        return self.offset == 0 and len(self.text.encode()) >= self.content_bytes
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
-    """One piece that a search found. score: comparable within one search, 0 for a neighbour of a hit.
+    """One piece that a search found. score: of a hit, above 0 and comparable within one search; 0 for what stands
+    around hits and what adds to them.
 
     scope: current_hidden or current_session for the run's own conversation, else other_sessions.
     """
@@ -83,12 +84,35 @@ class Window:
     summary_text: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Which event to load: the one of this id, else, where that is empty or not found, the newest result of this call,
+    else the message of this id. thread_id: "" = this conversation."""
+
+    thread_id: str = ""
+    event_id: str = ""
+    call_id: str = ""
+    message_id: str = ""
+
+    @property
+    def named(self) -> str:
+        return self.event_id or self.call_id or self.message_id
+
+
 class EventMissing(Exception):
     """There is no such event for this person: unknown and foreign alike. The message is for the model."""
 
 
 class RecallFailed(Exception):
-    """The past cannot be searched now. The message is for the model."""
+    """The past cannot be searched now."""
+
+
+def missing(named: str) -> EventMissing:
+    """Return what is said of an event that is not there, or is somebody else's."""
+    return EventMissing(
+        f'There is no event "{named}". An event_id is the one that session_search gives with a hit, or a placeholder, '
+        "exactly as it stands there (not the number of a turn); the id in a record's marker does too."
+    )
 
 
 class Recall(Protocol):
@@ -100,19 +124,17 @@ class Recall(Protocol):
         """Return at most `limit` hits, best first, then what else fits into TURNS pieces: the hits' neighbours and
         what adds to the parts of the query that the hits cover least. Each piece once.
 
-        A blank query finds nothing. dense: by vectors alone. min_score: of hits, 0 to 1, by vectors only. Two
-        statements. Raises RecallFailed.
+        A blank query finds nothing. dense: by vectors alone, where there are any. min_score: the least likeness of
+        vectors, 0 to 1, of a hit of a dense search. Three statements. Raises RecallFailed.
         """
         ...
 
-    async def load(
-        self, *, thread_id: str = "", event_id: str = "", tool_call_id: str = "", before: int, after: int
-    ) -> Window:
-        """Return the event with its neighbours of the same chain, whole, oldest first.
+    async def load(self, anchor: Anchor, *, before: int, after: int) -> Window:
+        """Return the event with its neighbours of the same line, whole, oldest first.
 
-        thread_id: "" = this conversation; of another one, its newest chain. tool_call_id: where to look, newest first,
-        if event_id is empty or not found. Neighbours are counted in texts: calls and empty events are passed over.
-        Raises EventMissing, RecallFailed.
+        Neighbours are counted in texts: calls and empty events are passed over. Of this conversation the visible chain
+        is looked at, of another one its newest line, else the one the event stands on. Two statements. Raises
+        EventMissing, for unknown and foreign alike, and RecallFailed.
         """
         ...
 
@@ -125,10 +147,8 @@ class NoRecall:
     ) -> tuple[Recollection, ...]:
         return ()
 
-    async def load(
-        self, *, thread_id: str = "", event_id: str = "", tool_call_id: str = "", before: int, after: int
-    ) -> Window:
-        raise EventMissing("There are no earlier events.")
+    async def load(self, anchor: Anchor, *, before: int, after: int) -> Window:
+        raise missing(anchor.named)
 
 
 NO_RECALL: Final = NoRecall()

@@ -16,6 +16,7 @@ from agents.runtime.events import Emitted, UserMessage
 from agents.runtime.invocation import NO_HOOKS, Agent, Hooks, Limits, Services
 from agents.runtime.llm import LLMAgent
 from agents.runtime.memoryknowledge import MemoryKnowledge
+from agents.runtime.memoryrecall import MemoryRecall
 from agents.runtime.memorystores import Clock, Ids, MemoryArtifactStore, MemorySessionStore
 from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import (
@@ -31,6 +32,7 @@ from agents.runtime.model import (
     Usage,
     UsageChunk,
 )
+from agents.runtime.recall import Recall
 from agents.runtime.runner import Runner
 from agents.runtime.session import (
     CancelToken,
@@ -173,6 +175,7 @@ def memory_runner(
     """Return a Runner over in-memory stores with one agent, "assistant".
 
     more: clock, ids, hooks, permission, metrics, knowledge (a MemoryKnowledge, narrowed to what each run may use),
+    recall (else that of the store),
     summarizer (None = nobody writes summaries), calibration.
     """
     clock: Clock = more.pop("clock", None) or Clock()
@@ -182,6 +185,7 @@ def memory_runner(
     permission: PermissionPolicy | None = more.pop("permission", None)
     metrics: Metrics = more.pop("metrics", NO_METRICS)
     knowledge: MemoryKnowledge = more.pop("knowledge", None) or MemoryKnowledge()
+    recall: Recall | None = more.pop("recall", None)
     summarizer: Summarizer | None = more.pop("summarizer", None)
     calibration: Calibration = more.pop("calibration", None) or Uncalibrated()
     if more:
@@ -198,6 +202,7 @@ def memory_runner(
             new_id=ids,
             monotonic=clock.monotonic,
             knowledge=knowledge.narrowed(opened.sources),
+            recall=recall or MemoryRecall.of_run(sessions, opened),
             metrics=metrics.of_run(opened.session.id, request.run_id),
             summarizer=summarizer,
             calibration=calibration,

@@ -268,7 +268,7 @@ class ToolRound:
                 citations=result.citations,
             ),
             family=tool.traits.family if tool else Family.GENERAL,
-            limit_bytes=self.invocation.limits.tool_result_bytes,
+            limit_bytes=(tool and tool.traits.result_bytes) or self.invocation.limits.tool_result_bytes,
             artifacts=self.invocation.services.artifacts,
             run_id=self.invocation.run_id,
         )

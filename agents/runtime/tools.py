@@ -54,6 +54,7 @@ class Traits:
     timeout_s: float = 60.0
     retries: int = 0
     group: str = ""  # calls of one group never run at once
+    result_bytes: int | None = None  # of a tool that pages by itself: what its results may have uncut at entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,14 @@
 """A run's documents over the tables: Knowledge for one owner, as seen from one session, narrowed to chosen sources."""
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from django.db import DataError
 
 from agents import search as searching
 from agents.models.search_entry import Kind
 from agents.runtime.artifacts import ArtifactMissing, ArtifactUnreadable
-from agents.runtime.embedding import Embedder, EmbedderFailed, model_id
+from agents.runtime.embedding import Embedder
 from agents.runtime.knowledge import (
     Document,
     DocumentMissing,
@@ -21,6 +18,7 @@ from agents.runtime.knowledge import (
     Reading,
 )
 from agents.stores import documents as rows
+from agents.stores import vectors
 from agents.stores.db import in_thread
 from artifacts.models import Artifact
 from artifacts.store import DjangoArtifactStore
@@ -29,7 +27,6 @@ MOST_LISTED = 500
 MOST_HITS = 100
 RANKED = 60  # asked for, so that enough are left when some turn out to be of a deleted conversation
 AT_A_TIME = 200  # passages of one reading
-_executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="embed")
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +52,7 @@ class PgKnowledge:
         """See the protocol. Two statements; one more if documents are named."""
         if self._shelf.sources == ():
             return Found(hits=(), searched=0)
-        vector = await self._vector(query)
+        vector = await vectors.of_question(self._embedder, query)
         return await in_thread(self._search)(query, tuple(documents), min(limit, MOST_HITS), vector)
 
     async def read(self, document: str, *, at: str = "", max_chars: int = 12_000) -> Reading:
@@ -106,18 +103,6 @@ class PgKnowledge:
             logger.exception("searched without vectors")
             ranked = searching.search(scope, query, limit=most)
         return rows.found(shelf, ranked, limit, quoted)
-
-    async def _vector(self, query: str) -> searching.Vector | None:
-        """Return the question's vector; None if there is none in time. What takes longer goes on and warms up."""
-        if self._embedder is None or not query.strip():
-            return None
-        loop = asyncio.get_running_loop()
-        with contextlib.suppress(TimeoutError, EmbedderFailed):
-            async with asyncio.timeout(self._embedder.query_s):
-                made = await loop.run_in_executor(_executor, self._embedder.embed, [searching.clean(query)])
-            values = made[0]
-            return None if values is None else searching.Vector(model=model_id(self._embedder), values=values)
-        return None
 
     async def _made_ready(self, entry: rows.Entry) -> rows.Entry:
         """Return a document with its text, read now if no job has begun to. Raises DocumentUnread, DocumentMissing."""

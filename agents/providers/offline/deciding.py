@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agents.providers.offline import files, knowledge, quoting
+from agents.providers.offline import files, knowledge, past, quoting
 from agents.providers.offline.asking import Replacement, replacement, report_topic
 from agents.providers.offline.intent import (
     Intent,
@@ -40,9 +40,16 @@ def decide(at: Situation) -> Move:
     if intent is Intent.LIST_FILES and not at.attached:
         return knowledge.list_documents(at, say) if LIST in at.tools or at.listed else _list_files(at, say)
     only_a_wish = note is not None and is_only_a_wish(at.question)
+    looks_back = not only_a_wish and past.is_asked(at)
+    if looks_back and (found := past.move(at, note, say)):
+        return found
+    found = None
     if not at.attached and not only_a_wish and (SEARCH in at.tools or at.searches):
-        if found := knowledge.move(at, note, say):
-            return found
+        found = knowledge.move(at, note, say)
+    if looks_back:
+        return past.otherwise(at, found, note, say)
+    if found:
+        return found
     chosen = _chosen(at)
     if not chosen or (only_a_wish and not at.attached):
         line = say.nothing_to_save if note is not None else say.no_files

@@ -39,6 +39,8 @@ ENGLISH = {
     "edit_not_found": "the text to replace is not in it, or stands there more than once.",
     "document_not_found": "it is not among the documents to answer from.",
     "document_unread": "its text cannot be read, or not yet.",
+    "event_not_found": "there is no such message in your conversations.",
+    "past_not_read": "earlier messages could not be read just now. Ask again in a moment.",
 }
 CHINESE = {
     "tool_failed": "工具执行失败。",
@@ -75,4 +77,6 @@ CHINESE = {
     "edit_not_found": "要替换的文字不在其中，或出现了不止一次。",
     "document_not_found": "它不在可供回答的文档之中。",
     "document_unread": "它的文字无法读取，或尚未读取完成。",
+    "event_not_found": "你的对话中没有这条消息。",
+    "past_not_read": "暂时读取不了以前的消息，请稍后再问。",
 }

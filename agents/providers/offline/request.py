@@ -10,11 +10,13 @@ from agents.providers.offline.results import (
     Excerpt,
     Listed,
     Reading,
+    Recalled,
     Search,
     excerpts_of,
     listed_of,
     name_of,
     reading_of,
+    recalled_of,
     search_of,
 )
 from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH
@@ -27,6 +29,8 @@ EDIT = "edit_artifact"
 SEARCH = "search_knowledge"
 READ_DOCUMENT = "read_document"
 LIST = "list_documents"
+SEARCH_PAST = "session_search"
+LOAD_PAST = "session_load"
 
 _NOTE = re.compile(r'\[Attached file "[^"\n]*" \([^)\n]*\): (artifact://[^\]\n]+)\]')
 # the first and the last line of a result of read_artifact (agents/tools/artifacts.py)
@@ -99,9 +103,10 @@ class Situation:
     question: the person's last message without its files; before: the one before that. attached: its files; earlier:
     those of messages before, the newest first. documents: read in the conversation, by reference. asked: reads of this
     turn as (reference, cursor). searches, readings, listed: what the tools for documents gave in this turn, listed with
-    why it failed, None = not called. saved: what saving and editing said in this turn, each with why it failed.
-    listing: the same of the files of the conversation. kept: names and versions that were saved before, newest first.
-    answered: our answer before the question. partial: what was said since, without calls. told: all we ever said.
+    why it failed, None = not called. recalls, loads: what was found and read of the past in this turn. saved: what
+    saving and editing said in this turn, each with why it failed. listing: the same of the files of the conversation.
+    kept: names and versions that were saved before, newest first. answered: our answer before the question. partial:
+    what was said since, without calls. told: all we ever said.
     """
 
     question: str
@@ -113,6 +118,8 @@ class Situation:
     searches: tuple[Search, ...]
     readings: tuple[Reading, ...]
     listed: tuple[tuple[Listed, ...], str] | None
+    recalls: tuple[Recalled, ...]
+    loads: tuple[Recalled, ...]
     saved: tuple[tuple[str, str], ...]
     listing: tuple[str, str] | None
     kept: tuple[str, ...]
@@ -153,6 +160,8 @@ def situation(request: ModelRequest) -> Situation:
             for a, m in _given(results, READ_DOCUMENT)
         ),
         listed=(listed_of(listed[0].text), listed[0].failure) if listed else None,
+        recalls=tuple(recalled_of(m.text, m.failure) for _, m in _given(results, SEARCH_PAST)),
+        loads=tuple(recalled_of(m.text, m.failure) for _, m in _given(results, LOAD_PAST)),
         saved=tuple((m.text, m.failure) for call, m in results if call.name in (SAVE, EDIT)),
         listing=next(((m.text, m.failure) for call, m in results if call.name == READ and not _read_of(call)[0]), None),
         kept=tuple(dict.fromkeys(filter(None, reversed(kept)))),

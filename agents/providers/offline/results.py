@@ -1,4 +1,5 @@
-"""What the knowledge tools said, taken apart again by the beginnings of its lines (agents/tools/knowledge.py)."""
+"""What the tools for documents and for the past said, taken apart again by the beginnings of its lines
+(agents/tools/knowledge.py, session.py)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,13 @@ _LISTED = re.compile(
     r"^- (?:(?P<name>.+), )?(?P<reference>artifact://.+?@\d+) \((?P<details>[^()]*)\)(?P<state>.*)$", re.MULTILINE
 )
 _PAGES = re.compile(r"(\d+) pages?$")
+_RECORD = re.compile(
+    r"^\[\[c:(?P<id>[a-z2-7]{6})\]\] \d{4}-\d\d-\d\d(?: \d\d:\d\d)? (?:user|assistant|tool)\b"
+    r"(?P<facts>.*)$",
+    re.MULTILINE,
+)
+_PART = re.compile(r"content_offset: (?P<offset>\d+) of (?P<bytes>\d+) bytes|bytes (?P<first>\d+)-\d+ of (?P<all>\d+)")
+_CONVERSATION = re.compile(r"^(?:This conversation|\".*\" \(session_id: .*\)):$", re.MULTILINE)
 _PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?P<first>\d+)(?:-\d+)?)(?:, |$)")
 
 
@@ -22,7 +30,8 @@ _PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?
 class Excerpt:
     """A passage of a document. reference: "artifact://…@n". page, row, line: where it begins, 0 = not of that kind.
 
-    heading: path, outermost first; in a table its last item is the header row.
+    heading: path, outermost first; in a table its last item is the header row. Of the past: offset, bytes: where it
+    begins in a record that is longer, and how long that is; 0 = it is the whole.
     """
 
     id: str
@@ -33,6 +42,16 @@ class Excerpt:
     row: int = 0
     line: int = 0
     heading: tuple[str, ...] = ()
+    offset: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What was found or read of the past. failure: errors.ToolFailure."""
+
+    excerpts: tuple[Excerpt, ...] = ()
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +135,32 @@ def excerpts_of(text: str, *, reference: str = "") -> Iterable[Excerpt]:
         if not reference and (named := _NAMED.match(place)):
             name, whose, place = named["name"], named["reference"], named["place"] or ""
         yield _excerpt(mark["id"], name, whose, place, text[mark.end() : end].strip("\n"))
+
+
+def recalled_of(text: str, failure: str) -> Recalled:
+    """Return the records in a result of session_search or session_load."""
+    if failure:
+        return Recalled(failure=failure)
+    marks = list(_RECORD.finditer(text))
+    headings = list(_CONVERSATION.finditer(text))
+    tail = _TAIL.search(text, marks[-1].end()) if marks else None
+    ends = [*(mark.start() for mark in marks[1:]), tail.start() if tail else len(text)]
+    found = []
+    for mark, end in zip(marks, ends, strict=False):
+        part = _PART.search(mark["facts"])
+        end = next((h.start() for h in headings if mark.end() < h.start() < end), end)
+        above = [h[0] for h in headings if h.start() < mark.start()]
+        found.append(
+            Excerpt(
+                id=mark["id"],
+                name="",
+                reference=above[-1] if above else "",
+                text=text[mark.end() : end].strip().strip("…").strip(),
+                offset=int(part["offset"] or part["first"]) if part else 0,
+                bytes=int(part["bytes"] or part["all"]) if part else 0,
+            )
+        )
+    return Recalled(excerpts=tuple(found))
 
 
 def name_of(reference: str) -> str:

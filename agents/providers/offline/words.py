@@ -69,6 +69,12 @@ class Words:
     edit_what: str
     comma: str
     of_pages: str
+    said_before: str
+    closest_before: str
+    not_said_before: str
+    past_not_read: str
+    thinking_past: str
+    thinking_whole: str
     failures: Mapping[str, str]
 
     def complaint(self, failure: str) -> str:
@@ -89,6 +95,7 @@ ENGLISH = Words(
         "Without a language model I can do a few things, all by rules:\n\n"
         "- search your documents and read the files you attach, and quote what answers your question, with its source\n"
         "- say so when they do not answer it\n"
+        "- look up what was said before, here and in your other conversations\n"
         "- hold two things against each other, and list what the documents name\n"
         "- pick the sentences that say what a document is about\n"
         "- put together a report with its sources, save a note, replace words in a file\n\n"
@@ -152,6 +159,12 @@ ENGLISH = Words(
     edit_what="There is no file here that I could change. Name it: replace “this” with “that” in notes.md.",
     comma=", ",
     of_pages="{place} of {pages}",
+    said_before="This was said before:",
+    closest_before="I found no clear answer in what was said before. The closest:",
+    not_said_before="I found nothing about this in what was said before.",
+    past_not_read="I could not look up what was said before: {complaint}",
+    thinking_past="This was said before; I look it up.",
+    thinking_whole="The excerpt does not settle it; I read the whole message.",
     failures=failures.ENGLISH,
 )
 
@@ -166,6 +179,7 @@ CHINESE = Words(
         "没有语言模型时，我按规则能做这些事：\n\n"
         "- 查找你的文档、读取你附上的文件，引用能回答问题的原文，并注明来源\n"
         "- 文档没有回答时明确说明\n"
+        "- 查找以前说过的话，包括你的其他对话\n"
         "- 对比两样东西，列出文档中提到的内容\n"
         "- 挑出最能说明文档内容的句子\n"
         "- 汇编带来源的报告，保存笔记，替换文件中的词句\n\n"
@@ -226,6 +240,12 @@ CHINESE = Words(
     edit_what="这里没有可以修改的文件。请写明文件名，例如：把 笔记.md 中的“这个”改成“那个”。",
     comma="、",
     of_pages="{place}（共 {pages} 页）",
+    said_before="之前是这样说的：",
+    closest_before="以前的消息中没有明确的回答，最接近的是：",
+    not_said_before="在以前的消息中没有找到相关内容。",
+    past_not_read="查找不了以前的消息：{complaint}",
+    thinking_past="问的是以前说过的事，先查找以前的消息。",
+    thinking_whole="摘录还不够，读一读整条消息。",
     failures=failures.CHINESE,
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agents.runtime.context.compaction import compact, decided
 from agents.runtime.context.digests import sha256, tools_sha256
-from agents.runtime.context.injection import Block, covering, inject
+from agents.runtime.context.injection import Block, covering, dated, inject
 from agents.runtime.context.projection import Viewpoint, project, visible
 from agents.runtime.context.rendering import render
 from agents.runtime.context.sizes import Sizes
@@ -97,7 +97,8 @@ def assemble(history: Sequence[Stored], frame: Frame, view: View) -> Assembled:
     shown = covering(view.summaries, view.policy, view.filter_key)
     projected = project(seen, view, sizes, shown)
     framed = _frame_parts(frame, sizes)
-    parts = [*framed, *inject(projected.parts, events, shown, view.blocks, view.policy, sizes)]
+    blocks = dated(view.blocks, seen, view.filter_key)
+    parts = [*framed, *inject(projected.parts, events, shown, blocks, view.policy, sizes)]
     if frame.tail:
         parts.append(_text_part(frame.tail, sizes, kind="instruction", tag="tail"))
     compacted = compact(

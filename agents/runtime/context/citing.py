@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agents.runtime.events import AssistantMessage, Stored, ToolReturned
+from agents.runtime.events import AssistantMessage, Preloaded, Stored, ToolReturned
 from agents.runtime.knowledge import NOT_FOUND_ID, Citation, Cited
 
 MARKER_START: Final = "[[c:"
@@ -21,7 +21,7 @@ _LONGEST = 16  # characters of a token that may be unfinished at the end of a pi
 _UNFINISHED = r" ?\[(?:\[(?:c(?::(?:[A-Za-z0-9_-]{1,8}\]?)?)?)?)?|\](?:\([ \t\n]{0,3}<?(?:#c?)?)?"
 _HELD = re.compile(rf"(?:{_UNFINISHED})\Z")
 _HELD_OR_BLANK = re.compile(rf"(?:{_UNFINISHED}| )\Z")
-_PLAIN = re.compile(r"[^][`~\n]*[^][`~\n ]")  # most pieces: nothing to look at, nothing to hold back
+_SPECIAL: Final = frozenset("[]`~\n")  # most pieces have none of them: nothing to look at, nothing to hold back
 _APART = ("`", "~", "]")
 _LINK = re.compile(r"\[(\d+)\]\(#c-([a-z0-9]+)\)")
 
@@ -39,8 +39,8 @@ class Known:
 
 
 def known_citations(history: Iterable[Stored]) -> dict[str, Citation]:
-    """Return the citations that tools gave in the history, by id."""
-    return {c.id: c for s in history if isinstance(s.record, ToolReturned) for c in s.record.citations}
+    """Return the citations that tools and preloads gave in the history, by id."""
+    return {c.id: c for s in history if isinstance(s.record, ToolReturned | Preloaded) for c in s.record.citations}
 
 
 def known(history: Iterable[Stored], run_id: str, summarised: Iterable[Citation] = ()) -> Known:
@@ -112,7 +112,8 @@ class Citing:
 
     def feed(self, text: str) -> list[str | Cited]:
         """Take more of the text and return what can be shown: texts, each citation before the first that has it."""
-        if not self._held and self._code.amid_a_line and _PLAIN.fullmatch(text):
+        waits = self._tidy and text[-1:] == " "
+        if text and not self._held and not waits and _SPECIAL.isdisjoint(text) and self._code.amid_a_line:
             self._last = text[-1]
             return [text]
         text = self._held + text

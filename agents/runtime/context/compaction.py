@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from agents.runtime.context.injection import is_turn
 from agents.runtime.context.placeholders import (
     EARLIER,
     FORCED,
@@ -20,7 +21,7 @@ from agents.runtime.context.placeholders import (
     result_params,
     short_arguments,
 )
-from agents.runtime.context.projection import Viewpoint, is_turn, last_turn
+from agents.runtime.context.projection import Viewpoint, last_turn
 from agents.runtime.context.rendering import told_text
 from agents.runtime.context.sizes import Sizes
 from agents.runtime.events import (

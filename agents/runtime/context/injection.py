@@ -1,18 +1,21 @@
 """What a request shows beside the conversation's own messages, and where: memory, summary, recall, in this order.
 
 In the system message: behind the instruction, after a blank line. In a user message: in front of the first message of
-a person that the request holds, or as a message of its own before everything else if it holds none.
+a person that the request holds, or as a message of its own before everything else if it holds none. With the turn, for
+what was preloaded: in front of the message that is answered, where it stays for as long as the turns that follow load
+the same; so nothing before it changes when memory does, and what is no longer remembered is not shown on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from agents.runtime.context.digests import sha256
 from agents.runtime.context.sizes import Sizes
 from agents.runtime.context.words import BLOCK_LEADS, SUMMARY_IN_SYSTEM, SUMMARY_IN_USER, tagged
-from agents.runtime.events import Preloaded, Stored, UserMessage
+from agents.runtime.events import Preloaded, Stored, UserMessage, UserMessageKind
+from agents.runtime.knowledge import Citation
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.scopes import SEPARATOR
 from agents.runtime.session import PartRef
@@ -22,15 +25,39 @@ from agents.runtime.tokens import measure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A text put before the model without being asked for. kind: memory or recall. Untrusted."""
+    """A text put before the model without being asked for. kind: memory or recall. Untrusted.
+
+    citations: those that it names as `[[c:ID]]`, which the model may cite. since: position of the person's message
+    since which every turn had it; 0 = only the one that is answered.
+    """
 
     kind: str
     text: str
+    citations: tuple[Citation, ...] = ()
+    since: int = 0
 
 
 def blocks_of(preloaded: Preloaded | None) -> tuple[Block, ...]:
     """Return the blocks that a run kept of what it preloaded; none without a record."""
     return tuple(Block(kind=kind, text=text) for kind, text in preloaded.blocks) if preloaded else ()
+
+
+def dated(blocks: Sequence[Block], seen: Sequence[Stored], filter_key: str) -> tuple[Block, ...]:
+    """Return the blocks with where they stand since when. seen: in order; filter_key: the scope that loaded them."""
+    return tuple(replace(block, since=_since(block, seen, filter_key)) for block in blocks)
+
+
+def _since(block: Block, seen: Sequence[Stored], filter_key: str) -> int:
+    since, had = 0, True  # what is answered now has it
+    loaded: Preloaded | None = None  # by the turn that is looked at, last
+    for stored in reversed(seen):
+        if isinstance(stored.record, Preloaded) and stored.origin.filter_key == filter_key:
+            loaded = loaded or stored.record
+        elif is_turn(stored):
+            if not had and (loaded is None or (block.kind, block.text) not in loaded.blocks):
+                break
+            since, had, loaded = stored.position, False, None
+    return since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,23 +119,36 @@ def inject(
     sizes: Sizes,
 ) -> list[PartRef]:
     """Return the parts of a history with those of blocks and summaries, those of the system message first."""
-    first = next((i for i, p in enumerate(parts) if _from_person(p, events)), None)
-    if first is not None and first > 0 and parts[first - 1].kind == "context":
-        first -= 1
-    alone = first is None
-    injected = [
-        *_blocks("memory", blocks, policy, sizes, alone),
-        *_summaries(shown, policy, sizes, alone),
-        *_blocks("recall", blocks, policy, sizes, alone),
-    ]
-    at = first or 0
-    in_system = [p for p in injected if p.params["placement"] == "system"]
-    in_user = [p for p in injected if p.params["placement"] != "system"]
-    return [*in_system, *parts[:at], *in_user, *parts[at:]]
+    said = [i for i, part in enumerate(parts) if _from_person(part, events)]
+    turns = [i for i in said if is_turn(events[parts[i].ref])]
+    placement = policy.preload_placement if turns or policy.preload_placement != "turn" else "user"
+    memory, recall = (_blocks(kind, blocks, placement, sizes, not said) for kind in ("memory", "recall"))
+    summaries = [(part, 0) for part in _summaries(shown, policy, sizes, not said)]
+    in_system: list[PartRef] = []
+    in_front: dict[int, list[PartRef]] = {}
+    for part, since in (*memory, *summaries, *recall):
+        if part.params["placement"] == "system":
+            in_system.append(part)
+            continue
+        at = said[0] if said else 0
+        if part.params["placement"] == "turn":
+            at = next((i for i in turns if 0 < since <= parts[i].position), turns[-1])
+        in_front.setdefault(_with_context(parts, at), []).append(part)
+    return [*in_system, *(p for i in range(len(parts) + 1) for p in (*in_front.get(i, ()), *parts[i : i + 1]))]
+
+
+def is_turn(stored: Stored) -> bool:
+    """Return whether a person began or went on with the conversation here, and did not steer a run."""
+    return isinstance(stored.record, UserMessage) and stored.record.kind is UserMessageKind.TURN
 
 
 def _from_person(part: PartRef, events: Mapping[str, Stored]) -> bool:
     return part.kind == "event" and isinstance(events[part.ref].record, UserMessage)
+
+
+def _with_context(parts: Sequence[PartRef], at: int) -> int:
+    """Return where a person's message begins, with what they had open."""
+    return at - 1 if at > 0 and parts[at - 1].kind == "context" else at
 
 
 def _place(placement: str, alone: bool) -> dict[str, object]:
@@ -124,15 +164,18 @@ def _summaries(shown: Covering, policy: ContextPolicy, sizes: Sizes, alone: bool
     return out
 
 
-def _blocks(kind: str, blocks: Sequence[Block], policy: ContextPolicy, sizes: Sizes, alone: bool) -> list[PartRef]:
-    params = _place(policy.preload_placement, alone)
+def _blocks(kind: str, blocks: Sequence[Block], placement: str, sizes: Sizes, alone: bool) -> list[tuple[PartRef, int]]:
+    params = _place(placement, alone)
     return [
-        sizes.part(
-            partial(measure, block_text(kind, block.text)),
-            kind="block",
-            ref=sha256(block.text),
-            tag=kind,
-            params=params,
+        (
+            sizes.part(
+                partial(measure, block_text(kind, block.text)),
+                kind="block",
+                ref=sha256(block.text),
+                tag=kind,
+                params=params,
+            ),
+            block.since,
         )
         for block in blocks
         if block.kind == kind and block.text.strip()

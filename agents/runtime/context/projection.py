@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from agents.runtime.context.digests import sha256
-from agents.runtime.context.injection import NOTHING_COVERED, Covering
+from agents.runtime.context.injection import NOTHING_COVERED, Covering, is_turn
 from agents.runtime.context.pairing import Answer, pair
 from agents.runtime.context.rendering import context_text, told_text
 from agents.runtime.context.sizes import Sizes
@@ -100,10 +100,6 @@ def _answered(seen: Sequence[Stored], inside: Sequence[bool], run_id: str) -> se
 def last_turn(seen: Sequence[Stored]) -> Stored | None:
     """Return the message of a person that is being answered, None without one."""
     return next((s for s in reversed(seen) if is_turn(s)), None)
-
-
-def is_turn(stored: Stored) -> bool:
-    return isinstance(stored.record, UserMessage) and stored.record.kind is UserMessageKind.TURN
 
 
 def project(seen: Sequence[Stored], view: Viewpoint, sizes: Sizes, shown: Covering = NOTHING_COVERED) -> Projected:

@@ -26,13 +26,14 @@ def tailor(parts: Sequence[PartRef], events: Mapping[str, Stored], *, budget: in
 
     strategy: which round goes next: "middle" of those that may go, from the "head" (oldest) or the "tail" (newest);
     "" = none, only overflow is told. What stands in front of the first question goes before any round.
-    Memory, summary and recall placed in a user message stand in the first round. If that goes, they move to the first
-    question that stays, and are left out only if they do not fit there.
+    Memory, summary and recall placed in the first message of a person stand in the first round. If that goes, they move
+    to the first question that stays, and are left out only if they do not fit there. What was loaded for a turn moves
+    to the last question.
     """
     total = sum(part.tokens for part in parts if part.kind not in ("tools", "dropped"))
     if total <= budget or not strategy:
         return Tailored(parts=list(parts), overflow=total > budget)
-    head, carried, rounds = _divided(parts, events)
+    head, carried, rounds = _divided(_to_last(parts, events), events)
     if len(rounds) == 1:  # there is no question at all
         return Tailored(parts=list(parts), overflow=True)
     carrier = 0 if any(part.tag == "user" for part in rounds[0]) else 1
@@ -46,6 +47,14 @@ def tailor(parts: Sequence[PartRef], events: Mapping[str, Stored], *, budget: in
     )
     cutting.run()
     return Tailored(parts=[*head, *cutting.parts()], dropped_rounds=cutting.dropped, overflow=cutting.over > 0)
+
+
+def _to_last(parts: Sequence[PartRef], events: Mapping[str, Stored]) -> list[PartRef]:
+    """Return the parts with those that stand with a turn in front of the last question."""
+    moved = [part for part in parts if part.params.get("placement") == "turn"]
+    rest = [part for part in parts if part.params.get("placement") != "turn"]
+    at = next((start for start in reversed(_questions(rest, events))), 0)
+    return [*rest[:at], *moved, *rest[at:]]
 
 
 def _divided(
@@ -64,11 +73,11 @@ def _divided(
     for part in parts:
         if part.kind in ("system", "tools") or part.params.get("placement") == "system":
             head.append(part)
-        elif part.kind in ("summary", "block") and not part.params.get("alone"):
-            carried.append(part)
-        elif part.kind == "context":
+        elif _leads(part):
             rounds[-1].append(part)
             lead += 1
+        elif part.kind in ("summary", "block") and not part.params.get("alone"):
+            carried.append(part)
         elif _asks(part, events):
             before = rounds[-1][len(rounds[-1]) - lead :]
             if not (open_question and answered):
@@ -82,17 +91,22 @@ def _divided(
     return head, carried, rounds
 
 
+def _leads(part: PartRef) -> bool:
+    """Return whether the part belongs to the question behind it: what the person had open, what was loaded for it."""
+    return part.kind == "context" or part.params.get("placement") == "turn"
+
+
 def _asks(part: PartRef, events: Mapping[str, Stored]) -> bool:
     record = events[part.ref].record if part.kind == "event" else None
     return isinstance(record, UserMessage) and record.begins_round
 
 
 def _questions(parts: Sequence[PartRef], events: Mapping[str, Stored]) -> list[int]:
-    """Return where in a round its questions begin, each with what the person had open."""
+    """Return where in a round its questions begin, each with what stands in front of it."""
     starts = []
     for i, part in enumerate(parts):
         if _asks(part, events):
-            while i > 0 and parts[i - 1].kind == "context":
+            while i > 0 and _leads(parts[i - 1]):
                 i -= 1
             starts.append(i)
     return starts

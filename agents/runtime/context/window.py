@@ -7,6 +7,8 @@ from agents.runtime.context.knownwindows import KNOWN
 from agents.runtime.policy import ContextPolicy
 
 GUESS_TOKENS: Final = 32_768
+SHORTENED: Final = 0.5  # of a request that was too long: what is tried instead
+FORGET_S: Final = 3_600.0  # after so long a refusal may have had another reason, or another model has the name
 _AFTER_NAME: Final = ("-", "@", ":")  # what may follow a known name: a date, a size, a tag
 
 
@@ -19,6 +21,39 @@ class Window:
 
 
 GUESS: Final = Window(tokens=GUESS_TOKENS, source="guess")
+
+
+@dataclass(slots=True)
+class Tried:
+    """What requests have shown of one model's window, where nobody names it: kept for all runs of a process.
+
+    answered: tokens of the largest request that was answered; refused, refused_at: of the smallest that was too long
+    in the last FORGET_S, 0 = none, and when, by the caller's monotonic clock. One event loop writes it.
+    """
+
+    answered: int = 0
+    refused: int = 0
+    refused_at: float = 0.0
+
+    def learn_answered(self, tokens: int) -> None:
+        """Take in that a request of so many tokens was not too long."""
+        self.answered = max(self.answered, tokens)
+
+    def learn_refused(self, tokens: int, now: float) -> None:
+        """Take in that a request of so many tokens was too long, whatever was answered before."""
+        self.refused = min(self.refused, tokens) if self._holds(now) else tokens
+        self.refused_at = now
+        if self.answered >= self.refused:
+            self.answered = 0
+
+    def within(self, window: Window, now: float) -> Window:
+        """Return the window, or as much of it as requests have shown to be there: the largest that was answered, or
+        half of what was refused."""
+        shown = max(self.answered, int(self.refused * SHORTENED))
+        return Window(tokens=shown, source="provider") if self._holds(now) and shown < window.tokens else window
+
+    def _holds(self, now: float) -> bool:
+        return self.refused > 0 and now - self.refused_at < FORGET_S
 
 
 def resolve(
