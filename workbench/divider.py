@@ -1,16 +1,15 @@
 """The divider in a conversation: where earlier messages are summarised for the model, and the summary to read."""
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agents.protocols.agui import blocks, history
+from agents.protocols.agui import blocks
 from agents.runtime.context.citing import Citing, Known
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned
 from agents.runtime.session import Session
 from agents.runtime.summaries import Summary
 from agents.stores import covered, sessions
-from workbench import contextwords, wording
+from workbench import citations, contextwords, wording
 from workbench.transcript import Answer, Said
 
 Entry = Said | Answer
@@ -18,7 +17,8 @@ Entry = Said | Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divider:
-    """A summary as the page shows it. html: the text, sanitised; citations: those it links to, as JSON of the wire.
+    """A summary as the page shows it. html: the text, sanitised; citations: those it links to, as
+    citations.as_json writes them.
 
     partly: the first steps of the answer below are covered too. The other strings are sentences, "" = not known.
     """
@@ -70,7 +70,7 @@ def divider(session: Session, summary: Summary, *, partly: bool = False) -> Divi
     return Divider(
         summary_id=summary.id,
         html=blocks.render(text),
-        citations=json.dumps([history.citation(one) for one in citing.cited], ensure_ascii=False),
+        citations=citations.as_json(citing.cited, citations.gone(session.owner_id, summary.citations)),
         lang=wording.language(text),
         coverage=contextwords.coverage(above.messages, above.first, summary.boundary.at, more=above.more)
         if above

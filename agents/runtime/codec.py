@@ -6,6 +6,7 @@ unknown keys are ignored, missing ones take the default. `version` is raised whe
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import datetime
 from enum import Enum
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -66,6 +67,8 @@ def _dump_value(value: Any) -> Any:
         return value
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
     if isinstance(value, tuple | list):
         return [_dump_value(item) for item in value]
     if isinstance(value, Mapping):
@@ -102,6 +105,8 @@ def _load_fields(cls: type[Any], payload: Mapping[str, Any]) -> Any:
 def _load_value(hint: Any, value: Any) -> Any:
     if hint in _PLAIN:
         return value
+    if hint is datetime:
+        return datetime.fromisoformat(value)
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         if value is None:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -37,7 +38,7 @@ class Citation:
     """One passage that may be cited. start, end: characters of the version's extracted text.
 
     thread_id, message_id: of a piece of a conversation instead, whose title is `name`; artifact_id is "" then, version
-    0, and start, end are characters of the message.
+    0, and start, end are characters of the message, which was written `at`.
 
     quote: the passage's text, at most QUOTE_CHARS. It is kept with every message that cites it, so that a citation
     still says what it said after the document is gone.
@@ -53,6 +54,7 @@ class Citation:
     quote: str
     thread_id: str = ""
     message_id: str = ""
+    at: datetime | None = None
 
     @property
     def source(self) -> str:
@@ -177,7 +179,16 @@ NO_KNOWLEDGE: Final = NoKnowledge()
 
 def citation_id(artifact_id: str, version: int, start: int, end: int) -> str:
     """Return the id of a passage: the same for the same passage for ever, ID_CHARS of a-z and 2-7."""
-    digest = hashlib.sha256(f"{artifact_id}@{version}:{start}-{end}".encode()).digest()
+    return _short_id(f"{artifact_id}@{version}:{start}-{end}")
+
+
+def message_citation_id(thread_id: str, event_id: str, start: int, end: int) -> str:
+    """Return the id of a stretch of an event's text, in bytes, made like that of a passage."""
+    return _short_id(f"{thread_id}#{event_id}:{start}-{end}")
+
+
+def _short_id(what: str) -> str:
+    digest = hashlib.sha256(what.encode("utf-8", "surrogatepass")).digest()
     return base64.b32encode(digest)[:ID_CHARS].decode().lower()
 
 

@@ -17,6 +17,7 @@ _HEADING = re.compile(r"^(?:#{1,6} )?(\S.*)$", re.MULTILINE)
 _HAN = re.compile("[\u3400-\u9fff]")
 _WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,23 +92,37 @@ def _append(text: str, lines: Sequence[str], chinese: bool, *, markdown: bool) -
     return "\n\n".join((text.rstrip(), *([] if there else [heading]), *lines)) + "\n"
 
 
+def message_path(citation: Citation) -> str:
+    """Return where a cited message stands on the site (workbench/urls.py); "" for documents, and for ids that a path
+    cannot carry as they are."""
+    plain = _PLAIN_ID.fullmatch(citation.thread_id) and _PLAIN_ID.fullmatch(citation.message_id)
+    return f"/c/{citation.thread_id}/?at={citation.message_id}" if plain else ""
+
+
 def _markdown_line(number: int, citation: Citation, chinese: bool) -> str:
-    escaped = _SPECIAL.sub(r"\\\1", _said(citation, chinese))
-    return f"[^{number}]: {escaped}"
+    name, rest = (_SPECIAL.sub(r"\\\1", words) for words in _said(citation, chinese))
+    path = message_path(citation)
+    return f"[^{number}]: [{name}]({path}){rest}" if path else f"[^{number}]: {name}{rest}"
 
 
 def _text_line(number: int, citation: Citation, chinese: bool) -> str:
-    return f"[{number}] {_said(citation, chinese)}"
+    return f"[{number}] {''.join(_said(citation, chinese))}"
 
 
-def _said(citation: Citation, chinese: bool) -> str:
+def _said(citation: Citation, chinese: bool) -> tuple[str, str]:
+    """Return what a source is called, and what follows: where in it, and the quote."""
     quote = " ".join(citation.quote.split())
     if len(quote) > QUOTE_CHARS:
         quote = quote[: QUOTE_CHARS - 1].rstrip() + "…"
-    place = _chinese_place(citation.place) if chinese else place_words(citation.place)
-    version = f"第 {citation.version} 版" if chinese else f"version {citation.version}"
-    named = filter(None, (citation.name, version, place))
-    return f"{'，'.join(named)}：“{quote}”" if chinese else f"{', '.join(named)}: “{quote}”"
+    if citation.message_id:
+        name = citation.name or ("对话" if chinese else "Conversation")
+        where = [f"{citation.at:%Y-%m-%d}"] if citation.at else []
+    else:
+        name = citation.name
+        place = _chinese_place(citation.place) if chinese else place_words(citation.place)
+        where = [f"第 {citation.version} 版" if chinese else f"version {citation.version}", *filter(None, (place,))]
+    comma, colon = ("，", "：") if chinese else (", ", ": ")
+    return name, "".join(comma + one for one in where) + f"{colon}“{quote}”"
 
 
 def _chinese_place(place: Place) -> str:

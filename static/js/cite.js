@@ -1,6 +1,6 @@
-// Citations of an answer: chips in the text with a card that quotes the passage, the list of sources below, the word
-// that the documents do not answer. The same for live and stored answers: both carry data-citations on their prose.
-import { clone, icon, say, slot } from "words";
+// Citations of an answer: chips in the text with a card that quotes the passage or the message, the list of sources
+// below. The same for live and stored answers: both carry data-citations on their prose.
+import { clone, icon, moment, say, slot } from "words";
 
 const CHIP = "a.cite-chip";
 const known = new WeakMap(); // prose -> [its data-citations, citation id -> citation]
@@ -18,13 +18,14 @@ export function chips(prose) {
 export function sources(article) {
   const all = [...article.querySelectorAll(".prose")];
   for (const prose of all) chips(prose);
-  const used = new Map(); // document -> its citations, in the order of their numbers
+  const used = new Map(); // document or message -> its citations
   for (const prose of all) {
     const citations = of(prose);
     for (const chip of prose.querySelectorAll(`${CHIP}[data-cited]`)) {
       const cited = citations.get(chip.dataset.cited);
-      const cites = used.get(cited.documentId) ?? [];
-      if (!cites.some((one) => one.id === cited.id)) used.set(cited.documentId, [...cites, cited]);
+      const source = cited.documentId ?? JSON.stringify([cited.message.threadId, cited.message.id]);
+      const cites = used.get(source) ?? [];
+      if (!cites.some((one) => address(one) === address(cited))) used.set(source, [...cites, cited]);
     }
   }
   const list = slot(article, "used");
@@ -43,9 +44,45 @@ export function place({ page = 0, heading = [], sheet = "", rows = [0, 0], lines
   return found.join(say("placeAnd"));
 }
 
-// Where a citation leads: the document's page, or with the panel beside the conversation.
-function address({ documentId, version, start, end }) {
+// Where what is cited stands, in words: the place in a document, or when a message was written. "" = it is not known.
+export function where(cited) {
+  return cited.message ? moment(cited.message.at) : place(cited.place);
+}
+
+export function named(cited) {
+  return cited.name || say("citeConversation"); // one that has no title yet
+}
+
+// Where a citation leads: the document's page, or with the panel beside the conversation; or the message.
+export function address({ documentId, version, start, end, message }) {
+  if (message) return `/c/${inPath(message.threadId)}/?at=${encodeURIComponent(message.id)}`;
   return `/library/${documentId}/?v=${version}&view=text&at=${start}-${end}`;
+}
+
+// A thread's id as one piece of a path; workbench/addresses.py writes it the same way.
+function inPath(id) {
+  if (!/[/]|^~|^[.]{1,2}$/.test(id)) return encodeURIComponent(id);
+  const bytes = String.fromCharCode(...new TextEncoder().encode(id));
+  return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+}
+
+// Whether an answer on the page cites messages of this conversation.
+export function cites(threadId) {
+  return Boolean(document.querySelector(`#thread ${CHIP}[data-thread="${CSS.escape(threadId)}"]`));
+}
+
+// Makes a link lead where the citation leads: what is deleted is named, and leads nowhere.
+function lead(link, cited) {
+  const { message } = cited;
+  link.href = address(cited);
+  if (!message) link.dataset.opens = "";
+  else link.dataset.thread = message.threadId;
+  if (!message?.gone) return;
+  link.removeAttribute("href");
+  link.dataset.state = "gone";
+  link.tabIndex = 0;
+  link.setAttribute("role", "link");
+  link.setAttribute("aria-disabled", "true");
 }
 
 // The document behind a chip is gone: it is struck, and its card says why. The quote stays.
@@ -66,20 +103,21 @@ function span(word, [first, last]) {
 }
 
 function make(chip, cited) {
-  const where = place(cited.place);
+  const at = where(cited);
+  const version = cited.version > 1 ? say("citeVersion", { n: cited.version }) : "";
   const box = document.createElement("span");
   const card = clone("t-cite");
   box.className = "cite";
   chip.replaceWith(box);
   chip.dataset.cited = cited.id;
-  chip.dataset.opens = "";
-  chip.href = address(cited);
+  lead(chip, cited);
   chip.removeAttribute("target");
-  chip.setAttribute("aria-label", say(where ? "citeLabel" : "citeLabelBare", { n: cited.number, name: cited.name, place: where }));
-  slot(card, "name").textContent = cited.name;
-  slot(card, "where").textContent = [where, cited.version > 1 ? say("citeVersion", { n: cited.version }) : ""].filter(Boolean).join(say("placeAnd"));
+  chip.setAttribute("aria-label", say(at ? "citeLabel" : "citeLabelBare", { n: cited.number, name: named(cited), place: at }));
+  slot(card, "name").textContent = named(cited);
+  slot(card, "where").textContent = [at, version].filter(Boolean).join(say("placeAnd"));
   slot(card, "quote").textContent = cited.quote;
-  icon(card.querySelector(".icon"), kind(cited.name));
+  slot(card, "why").textContent = cited.message?.gone ? say("citeGoneMessage") : "";
+  icon(card.querySelector(".icon"), cited.message ? "chat" : kind(cited.name));
   box.append(chip, card);
   chip.addEventListener("focus", () => describe(chip, card));
 }
@@ -97,20 +135,19 @@ function kind(name) {
   return ["png", "jpg", "jpeg", "gif", "webp"].includes(ending) ? "image" : "file";
 }
 
-function footer(documents) {
+function footer(used) {
   const node = clone("t-sources");
-  slot(node, "count").textContent = documents.length === 1 ? say("sourcesOne") : say("sources", { n: documents.length });
-  slot(node, "list").append(...documents.map((citations) => {
+  slot(node, "count").textContent = used.length === 1 ? say("sourcesOne") : say("sources", { n: used.length });
+  slot(node, "list").append(...used.map((citations) => {
     const line = clone("t-source");
     const [first] = citations;
     slot(line, "number").textContent = first.number;
-    slot(line, "name").textContent = first.name;
+    slot(line, "name").textContent = named(first);
     slot(line, "places").replaceChildren(...citations.flatMap((one, at) => {
       const link = document.createElement("a");
       link.className = "link link-quiet";
-      link.href = address(one);
-      link.dataset.opens = "";
-      link.textContent = place(one.place) || say("sourceOpen");
+      lead(link, one);
+      link.textContent = one.message?.gone ? say("sourceGone", { place: where(one) }).trim() : where(one) || say("sourceOpen");
       return at ? [say("placeAnd"), link] : [link];
     }));
     return line;

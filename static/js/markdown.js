@@ -1,5 +1,5 @@
 // An answer as Markdown with footnotes, from the HTML our server made of it: what is copied can be pasted anywhere.
-import { place } from "cite";
+import { named, where } from "cite";
 import { say } from "words";
 
 // Returns the text of an answer's prose, its citations as [^1] and listed at the end.
@@ -9,8 +9,8 @@ export function answerMarkdown(article) {
     const cited = JSON.parse(chip.closest(".prose").dataset.citations ?? "[]").find((one) => one.id === chip.dataset.cited);
     if (!cited) return chip.textContent;
     if (!notes.has(cited.id)) {
-      const where = [cited.name, place(cited.place)].filter(Boolean).join(say("placeAnd"));
-      notes.set(cited.id, `[^${notes.size + 1}]: ${where}: ${say("citeQuote", { quote: cited.quote.replace(/\s+/g, " ").trim() })}`);
+      const source = [named(cited), where(cited)].filter(Boolean).join(say("placeAnd"));
+      notes.set(cited.id, `[^${notes.size + 1}]: ${source}: ${say("citeQuote", { quote: cited.quote.replace(/\s+/g, " ").trim() })}`);
     }
     return `[^${[...notes.keys()].indexOf(cited.id) + 1}]`;
   };

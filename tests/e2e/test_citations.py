@@ -1,16 +1,23 @@
 """Answers that quote documents: from the upload to the passage, and back."""
 
 import json
+import os
 import re
+from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from agents.runtime import codec
+from agents.runtime.events import AssistantMessage
+from agents.runtime.knowledge import Citation, Cited, Place
 from tests.e2e.browser import Desk
-from tests.e2e.conftest import Open
+from tests.e2e.conftest import House, Open
 from tests.e2e.test_library import bring, checked
 from tests.modelserver import ModelServer, Reply, call, finish, text
+from workbench.embedded import Postgres
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -133,6 +140,131 @@ def test_the_quote_of_a_deleted_document_stays(desk: Open, model: ModelServer) -
     expect(panel).to_contain_text("The crane lost 47 bolts in the storm.")
     expect(chip(page)).to_have_attribute("data-state", "gone")
     checked(page, "a citation without its document")
+
+
+def rewrite(house: House, thread_id: str, words: str, *sources: Citation) -> None:
+    """Make the answer of a conversation cite these messages."""
+    cited = tuple(Cited(number=number, citation=source) for number, source in enumerate(sources, 1))
+    answer = AssistantMessage(id="", response_id="", text=words, citations=cited)
+    payload = {key: value for key, value in codec.dump(answer).items() if key in ("text", "citations")}
+    outside = os.environ.get("TEST_SERVERS") == "outside"
+    with psycopg.connect(os.environ["DATABASE_URL"] if outside else Postgres(data=house.up.data).url) as connection:
+        changed = connection.execute(
+            "UPDATE agents_event e SET payload = e.payload || %s::jsonb FROM agents_session s"
+            " WHERE s.id = e.session_id AND s.thread_id = %s AND e.type = 'assistant_message'",
+            (json.dumps(payload), thread_id),
+        )
+        assert changed.rowcount == 1
+
+
+def told(page: Desk, model: ModelServer, words: str) -> tuple[str, str]:
+    """A conversation in which a person said this: its thread's id and the message's."""
+    model.script(Reply(steps=(*text("Noted."), *finish())))
+    page.new().ask(words)
+    page.settles()
+    return page.page.url.rstrip("/").rpartition("/")[2], page.said.last.get_attribute("data-message") or ""
+
+
+def said(id: str, thread_id: str, message_id: str, title: str, quote: str) -> Citation:
+    return Citation(
+        id=id,
+        artifact_id="",
+        version=0,
+        name=title,
+        start=0,
+        end=len(quote),
+        place=Place(),
+        quote=quote,
+        thread_id=thread_id,
+        message_id=message_id,
+        at=datetime(2019, 5, 3, 14, 2, tzinfo=UTC),
+    )
+
+
+def test_a_cited_message_shows_its_quote_and_leads_to_it(desk: Open, model: ModelServer, model_house: House) -> None:
+    page = desk(permissions=COPY, timezone_id="UTC")
+    rent = "The rent will be 1,450 euros a month, heating included."
+    thread, message = told(page, model, rent)
+    here, question = told(page, model, "What will the rent be?")
+    rewrite(
+        model_house,
+        here,
+        "It will be 1,450 euros [1](#c-k3f4ab), as you ask here [2](#c-k3f4ac).",
+        said("k3f4ab", thread, message, "Rent talks", rent),
+        said("k3f4ac", here, question, "", "What will the rent be?"),
+    )
+    page.open(f"{page.base}/c/{here}/")
+    first = chip(page)
+    expect(first).to_have_attribute("aria-label", "Source 1: Rent talks, 3 May 2019, 14:02")
+    expect(chip(page, 1)).to_have_attribute("aria-label", "Source 2: Untitled conversation, 3 May 2019, 14:02")
+    first.hover()
+    card = page.answer.locator(".cite-card").first
+    expect(card).to_be_visible()
+    expect(card).to_contain_text("Rent talks")
+    expect(card).to_contain_text("3 May 2019, 14:02")
+    expect(card).to_contain_text(rent)
+    checked(page, "the card of a cited message")
+    page.answer.locator("[data-slot=used] summary").click()
+    expect(page.answer.locator(".source")).to_have_count(2)
+    expect(page.answer.locator(".source").first).to_contain_text("Rent talks 3 May 2019, 14:02")
+    page.page.get_by_role("button", name="Copy answer").click()
+    copied = page.page.evaluate("navigator.clipboard.readText()")
+    assert copied.splitlines()[2] == f"[^1]: Rent talks, 3 May 2019, 14:02: “{rent}”"
+    page.page.evaluate("window.samePage = true")
+    chip(page, 1).click()
+    assert page.page.evaluate("window.samePage") is True  # a message of this conversation is no other page
+    first.click()
+    expect(page.page).to_have_url(f"{page.base}/c/{thread}/?at={message}")
+    expect(page.said.locator(".msg-body")).to_have_text([rent])
+
+
+def test_what_was_said_in_another_conversation_is_found_cited_and_opened(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    words = "The greenhouse in Werder needs 31 new panes before winter."
+    thread, message = told(page, model, words)
+    asked = json.dumps({"query": "greenhouse Werder panes", "scope": "other_sessions"})
+    model.script(
+        Reply(steps=(call(asked, id="s1", name="session_search"), *finish("tool_calls"))),
+        Reply(steps=(*text("It needs 31 new panes. [[c:{1}]]"), *finish())),
+    )
+    page.new().ask("How many panes does the greenhouse in Werder need?")
+    page.settles()
+    expect(chip(page)).to_have_attribute("href", f"/c/{thread}/?at={message}")
+    chip(page).hover()
+    expect(page.answer.locator(".cite-card")).to_contain_text(words)
+    live = page.answer.locator(".prose").inner_html()
+    page.page.reload()
+    expect(chip(page)).to_have_text("1")
+    assert stripped(page.answer.locator(".prose").inner_html()) == stripped(live)
+    chip(page).click()
+    expect(page.page).to_have_url(f"{page.base}/c/{thread}/?at={message}")
+    expect(page.said.locator(".msg-body")).to_have_text([words])
+
+
+def test_the_quote_of_a_deleted_conversation_stays(desk: Open, model: ModelServer, model_house: House) -> None:
+    page = desk()
+    thread, message = told(page, model, "The crane lost 47 bolts.")
+    here, _ = told(page, model, "What did the crane lose?")
+    source = said("k3f4ab", thread, message, "The crane", "The crane lost 47 bolts.")
+    rewrite(model_house, here, "It lost 47 bolts [1](#c-k3f4ab).", source)
+    page.open(f"{page.base}/c/{here}/")
+    expect(chip(page)).to_have_attribute("href", f"/c/{thread}/?at={message}")
+    page.page.locator(f"#side-list a.row[href='/c/{thread}/']").focus()
+    page.page.keyboard.press("Delete")
+    expect(chip(page)).to_have_attribute("data-state", "gone")  # told, without loading the page again
+    expect(chip(page)).to_have_attribute("aria-disabled", "true")
+    chip(page).focus()
+    card = page.answer.locator(".cite-card")
+    expect(card).to_be_visible()
+    expect(card).to_contain_text("The crane lost 47 bolts.")
+    expect(card).to_contain_text("This conversation was deleted. The quote was kept with the answer.")
+    checked(page, "a citation without its conversation")
+    page.answer.locator("[data-slot=used] summary").click()
+    expect(page.answer.locator(".source")).to_contain_text("3 May 2019, 14:02 (deleted)")
+    chip(page).click(force=True)  # it leads nowhere
+    expect(page.page).to_have_url(f"{page.base}/c/{here}/")
+    page.page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(chip(page)).to_have_attribute("href", f"/c/{thread}/?at={message}")
 
 
 def test_the_choice_of_sources_is_kept_sent_and_echoed(desk: Open, model: ModelServer) -> None:

@@ -1,5 +1,7 @@
 """One run of each kind, as events. The golden streams of them lie in tests/protocols/golden."""
 
+from datetime import UTC, datetime
+
 from agents.protocols.agui import history
 from agents.protocols.agui.encode import RunEncoder
 from agents.runtime.artifacts import ArtifactRef
@@ -194,6 +196,19 @@ TABLE = Citation(
     place=Place(sheet="Costs", rows=(4, 9)),
     quote="4 | 9",
 )
+SAID = Citation(
+    id="p4q2rt",
+    artifact_id="",
+    version=0,
+    name="Costs of the 冷库",
+    start=0,
+    end=21,
+    place=Place(),
+    quote="We agreed on 450,000.",
+    thread_id="th/前",
+    message_id="u7",
+    at=datetime(2026, 5, 3, 14, 2, 3, 450_000, UTC),
+)
 CITED_TEXT = "It fell [1](#c-k3f9ab), see [2](#c-m2x7qp)."
 CITED: tuple[Event, ...] = (
     RunStarted(agent="assistant", model="scripted", sources=(DOCUMENT, "t1")),
@@ -205,6 +220,20 @@ CITED: tuple[Event, ...] = (
     TextDelta("m1", "[2](#c-m2x7qp)."),
     answered("m1", CITED_TEXT, citations=(Cited(number=1, citation=REPORT), Cited(number=2, citation=TABLE))),
     answered("m2", "Again [1](#c-k3f9ab).", citations=(Cited(number=1, citation=REPORT),)),
+    FINISHED,
+)
+CITED_MESSAGE: tuple[Event, ...] = (
+    STARTED,
+    asked("What did we agree on?"),
+    CitationShown("m1", Cited(number=1, citation=SAID)),
+    TextDelta("m1", "On 450,000 [1](#c-p4q2rt)"),
+    CitationShown("m1", Cited(number=2, citation=REPORT)),
+    TextDelta("m1", ", and costs fell [2](#c-k3f9ab)."),
+    answered(
+        "m1",
+        "On 450,000 [1](#c-p4q2rt), and costs fell [2](#c-k3f9ab).",
+        citations=(Cited(number=1, citation=SAID), Cited(number=2, citation=REPORT)),
+    ),
     FINISHED,
 )
 NOT_IN_DOCUMENTS: tuple[Event, ...] = (
@@ -250,6 +279,7 @@ RUNS: dict[str, tuple[Event, ...]] = {
     "seeded": SEEDED,
     "with-file": WITH_FILE,
     "cited": CITED,
+    "cited-message": CITED_MESSAGE,
     "not-in-documents": NOT_IN_DOCUMENTS,
     "long": LONG,
 }

@@ -1,5 +1,7 @@
 """Citations and sources on the wire: taken from the client, shown before their text, in history, from a lost run."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -11,9 +13,10 @@ from agents.runtime.knowledge import Cited
 from tests.protocols import scenarios
 from tests.protocols.checker import check, ours
 from tests.protocols.conversation import CANCELLED, STARTED, answered, asked, encode, stored
-from tests.protocols.scenarios import CITED, NOT_IN_DOCUMENTS, REPORT, TABLE
+from tests.protocols.scenarios import CITED, CITED_MESSAGE, NOT_IN_DOCUMENTS, REPORT, SAID, TABLE
 
 ONE, TWO = Cited(number=1, citation=REPORT), Cited(number=2, citation=TABLE)
+UNDATED = Cited(number=1, citation=replace(SAID, at=None))
 ON_THE_WIRE = {
     "number": 1,
     "id": "k3f9ab",
@@ -24,6 +27,15 @@ ON_THE_WIRE = {
     "end": 180,
     "place": {"page": 3, "heading": ["Results", "Costs"]},
     "quote": "Costs fell by 5 %.",
+}
+MESSAGE_ON_THE_WIRE = {
+    "number": 1,
+    "id": "p4q2rt",
+    "message": {"threadId": "th/前", "id": "u7", "at": "2026-05-03T14:02:03.450000+00:00"},
+    "name": "Costs of the 冷库",
+    "start": 0,
+    "end": 21,
+    "quote": "We agreed on 450,000.",
 }
 
 
@@ -42,6 +54,19 @@ def test_each_message_gets_its_citations_once_and_before_the_text_with_their_lin
     assert first == {"messageId": "m1", **ON_THE_WIRE}
 
 
+def test_a_cited_message_names_its_thread_and_never_covers_the_message_that_cites_it() -> None:
+    events = check(encode(*CITED_MESSAGE))
+    first, second = (event["value"] for event in events if event["type"] == "CUSTOM")
+    assert first == {"messageId": "m1", **MESSAGE_ON_THE_WIRE}
+    assert second == {"messageId": "m1", **ON_THE_WIRE, "number": 2}
+    (answer,) = (event for event in CITED_MESSAGE if isinstance(event, AssistantMessage))
+    (kept,) = history.messages(stored(answer))
+    assert kept["metadata"]["workbench"]["citations"] == [MESSAGE_ON_THE_WIRE, {**ON_THE_WIRE, "number": 2}]
+    check(history.snapshot_run("th", "r9", stored(answer), False, {}), first_seq=None)
+    (saved,) = salvage.unstored(encode(*CITED_MESSAGE[:6]), ())
+    assert (saved.text, saved.citations) == (answer.text, answer.citations)
+
+
 def test_history_carries_what_the_stream_showed() -> None:
     records = [event for event in CITED if isinstance(event, AssistantMessage)]
     one, two = (message["metadata"]["workbench"] for message in history.messages(stored(*records)))
@@ -55,7 +80,7 @@ def test_a_snapshot_with_citations_is_a_valid_stream() -> None:
     check(history.snapshot_run("th", "r9", stored(*records), False, {}), first_seq=None)
 
 
-@pytest.mark.parametrize("cited", [ONE, TWO])
+@pytest.mark.parametrize("cited", [ONE, TWO, Cited(number=3, citation=SAID), UNDATED])
 def test_a_citation_is_read_back_as_it_was_written(cited: Cited) -> None:
     assert history.cited(orjson.loads(orjson.dumps(history.citation(cited)))) == cited
 

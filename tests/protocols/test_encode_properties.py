@@ -1,5 +1,7 @@
 """Random events in random order, always a valid stream (spec 4 test 14, spec 5 tests 1, 2, 4)."""
 
+from datetime import UTC
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +65,20 @@ CITED = st.builds(
         end=st.just(9),
         place=st.builds(Place, page=st.integers(0, 2), rows=st.just((0, 0)), lines=st.sampled_from([(0, 0), (4, 9)])),
         quote=TEXT,
+    )
+    | st.builds(
+        Citation,
+        id=st.just("cccccc"),
+        artifact_id=st.just(""),
+        version=st.just(0),
+        name=TEXT,
+        start=st.just(0),
+        end=st.just(9),
+        place=st.just(Place()),
+        quote=TEXT,
+        thread_id=st.sampled_from(["th", "t/2"]),
+        message_id=MESSAGE,
+        at=st.none() | st.datetimes(timezones=st.just(UTC)),
     ),
 )
 DELTA = st.one_of(

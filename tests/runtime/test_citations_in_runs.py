@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -208,11 +209,23 @@ async def test_going_back_or_on_keeps_the_sources_unless_others_are_given() -> N
     assert await sources("r7") is None
 
 
-def test_records_with_citations_and_sources_are_stored_and_read_back_as_they_were() -> None:
-    place = Place(page=3, heading=("A", "B"), sheet="S", rows=(1, 2), lines=(3, 4))
-    citation = Citation(
-        id="aaaaaa", artifact_id="a", version=2, name="报告.pdf", start=3, end=9, place=place, quote="成本 fell"
-    )
+PLACE = Place(page=3, heading=("A", "B"), sheet="S", rows=(1, 2), lines=(3, 4))
+PASSAGE = Citation(
+    id="aaaaaa", artifact_id="a", version=2, name="报告.pdf", start=3, end=9, place=PLACE, quote="成本 fell"
+)
+SAID = replace(
+    PASSAGE,
+    artifact_id="",
+    version=0,
+    place=Place(),
+    thread_id="t",
+    message_id="u1",
+    at=datetime(2026, 5, 3, 14, 2, 3, 4, UTC),
+)
+
+
+@pytest.mark.parametrize("citation", [PASSAGE, SAID])
+def test_records_with_citations_and_sources_are_stored_and_read_back_as_they_were(citation: Citation) -> None:
     for record in (
         ToolReturned(id="t", call_id="c", name="search", content="x", citations=(citation,)),
         AssistantMessage(
@@ -227,3 +240,29 @@ def test_records_with_citations_and_sources_are_stored_and_read_back_as_they_wer
         RunStarted(agent="a", model="m", sources=()),
     ):
         assert codec.load(record.type, json.loads(json.dumps(codec.dump(record)))) == record
+
+
+def test_citations_that_were_stored_before_messages_could_be_cited_are_read() -> None:
+    stored = {
+        "id": "m",
+        "response_id": "m",
+        "citations": [
+            {
+                "number": 1,
+                "citation": {
+                    "id": "aaaaaa",
+                    "artifact_id": "a",
+                    "version": 2,
+                    "name": "报告.pdf",
+                    "start": 3,
+                    "end": 9,
+                    "place": {"page": 3},
+                    "quote": "成本 fell",
+                },
+            }
+        ],
+    }
+    read = codec.load("assistant_message", stored)
+    assert isinstance(read, AssistantMessage)
+    assert read.citations == (Cited(number=1, citation=replace(PASSAGE, place=Place(page=3))),)
+    assert codec.dump(read) == stored

@@ -1,6 +1,7 @@
 """Markers in a streamed text become links, whatever the text was cut into."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -34,6 +35,11 @@ def citation(citation_id: str, document: str, start: int = 0) -> Citation:
         place=Place(page=3),
         quote="ten chars.",
     )
+
+
+def said(citation_id: str, message_id: str, thread_id: str = "t") -> Citation:
+    """A piece of a message."""
+    return replace(citation(citation_id, ""), version=0, name="Costs", thread_id=thread_id, message_id=message_id)
 
 
 A, A2, B = citation("aaaaaa", "one"), citation("aaaaa2", "one", 20), citation("bbbbbb", "two")
@@ -205,6 +211,21 @@ def test_what_may_be_cited_comes_from_tool_results_and_numbers_from_this_run_onl
     assert now.numbers == {"one": 1}
     assert now.cited(B).number == 2 and now.cited(A2).number == 1
     assert known(history, "r2").numbers == {}
+
+
+def test_each_message_has_a_number_of_its_own_and_its_pieces_share_it() -> None:
+    one, piece, two = said("aaaaaa", "m1"), said("aaaaa2", "m1"), said("bbbbbb", "m2")
+    elsewhere, document = said("cccccc", "m1", "t2"), citation("dddddd", "one")
+    shown, citing, _ = cite(
+        "a [[c:aaaaaa]] b [[c:bbbbbb]] c [[c:aaaaa2]] d [[c:cccccc]] e [[c:dddddd]]",
+        known=citable(one, piece, two, elsewhere, document),
+    )
+    assert shown == "a [1](#c-aaaaaa) b [2](#c-bbbbbb) c [1](#c-aaaaa2) d [3](#c-cccccc) e [4](#c-dddddd)"
+    assert [c.number for c in citing.cited] == [1, 2, 1, 3, 4]
+    answer = AssistantMessage(id="m", response_id="m", text=shown, citations=tuple(citing.cited))
+    returned = ToolReturned(id="t", call_id="c", name="session_search", content="x", citations=(one, two, elsewhere))
+    again = known([stored(1, returned, run_id="r1"), stored(2, answer, run_id="r1")], "r1")
+    assert again.cited(two).number == 2 and again.cited(elsewhere).number == 3
 
 
 def test_a_message_counts_what_was_dropped_in_all_its_passes() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from agents.models.model_call import ModelCall
 from agents.models.run import Run
 from agents.models.session import Session
 from agents.runtime.events import (
+    CitationShown,
     ContextCompacted,
     Emitted,
     Origin,
@@ -29,6 +31,7 @@ from agents.runtime.events import (
     TextDelta,
     WindowUsed,
 )
+from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.session import RunRequest
 from agents.stores import sessions
 from artifacts.models import Artifact
@@ -179,6 +182,43 @@ def test_citations_are_numbers_and_their_sources_stand_at_the_end(
     assert found["text"] == said
     assert {(s["number"], s["name"], s["version"]) for s in found["sources"]} == {(1, "lease.md", 1)}
     assert "1,450 euros" in "".join(s["quote"] for s in found["sources"])
+
+
+def test_a_cited_message_is_listed_with_its_title_and_date(settings: Any) -> None:
+    settings.TIME_ZONE = "UTC"
+    out = io.StringIO()
+    shown = Shown(request=RunRequest(owner_id=1, thread_id="t", run_id="r"), out=out, rows=io.StringIO())
+    said = Citation(
+        id="k3f9ab",
+        artifact_id="",
+        version=0,
+        name="Rent talks",
+        start=0,
+        end=9,
+        place=Place(),
+        quote="1,450 it is.",
+        thread_id="t0",
+        message_id="u1",
+        at=datetime(2026, 5, 3, 14, 2, tzinfo=UTC),
+    )
+    untitled = replace(said, id="k3f9ac", name="", message_id="u2", at=None)
+    origin = Origin(run_id="r", invocation_id="i", author="a")
+    for event in (
+        CitationShown("m", Cited(number=1, citation=said)),
+        CitationShown("m", Cited(number=2, citation=untitled)),
+        TextDelta("m", "1,450 [1](#c-k3f9ab) [2](#c-k3f9ac)"),
+    ):
+        shown.take(Emitted(event, None, origin, datetime.now(UTC)))
+    shown.end()
+    assert out.getvalue() == "1,450 [1] [2]\n\n[1] Rent talks: 2026-05-03 14:02\n[2] Conversation\n"
+    assert shown.result()["sources"][0] == {
+        "number": 1,
+        "thread": "t0",
+        "message": "u1",
+        "name": "Rent talks",
+        "at": "2026-05-03T14:02:00+00:00",
+        "quote": "1,450 it is.",
+    }
 
 
 def test_a_summary_that_is_made_is_a_row_and_nothing_of_the_context_is_text() -> None:

@@ -4,6 +4,7 @@ Ids are the ones of the live stream, so that a snapshot replaces what a client a
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -159,34 +160,37 @@ def artifact(ref: ArtifactRef) -> JSON:
 
 
 def citation(cited: Cited) -> JSON:
-    """Return a citation as frames and messages hold it; of its place the fields that say something."""
+    """Return a citation as frames and messages hold it, of a document or, with `message`, of a conversation.
+
+    Of a place the fields that say something.
+    """
     of = cited.citation
-    return {
-        "number": cited.number,
-        "id": of.id,
-        "documentId": of.artifact_id,
-        "version": of.version,
-        "name": of.name,
-        "start": of.start,
-        "end": of.end,
-        "place": place_to_json(of.place),
-        "quote": of.quote,
-    }
+    said: JSON = {"name": of.name, "start": of.start, "end": of.end}
+    if of.message_id:
+        at = {} if of.at is None else {"at": of.at.isoformat()}
+        said = {"message": {"threadId": of.thread_id, "id": of.message_id, **at}, **said}
+    else:
+        said = {"documentId": of.artifact_id, "version": of.version, **said, "place": place_to_json(of.place)}
+    return {"number": cited.number, "id": of.id, **said, "quote": of.quote}
 
 
 def cited(value: Mapping[str, Any]) -> Cited:
     """Return what `citation` wrote down."""
+    message = value.get("message", {})
     return Cited(
         number=value["number"],
         citation=Citation(
             id=value["id"],
-            artifact_id=value["documentId"],
-            version=value["version"],
+            artifact_id=value.get("documentId", ""),
+            version=value.get("version", 0),
             name=value["name"],
             start=value["start"],
             end=value["end"],
-            place=place_from_json(value["place"]),
+            place=place_from_json(value.get("place", {})),
             quote=value["quote"],
+            thread_id=message.get("threadId", ""),
+            message_id=message.get("id", ""),
+            at=datetime.fromisoformat(message["at"]) if "at" in message else None,
         ),
     )
 

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from agents.live import registry
 from agents.runtime.context.citing import numbered
@@ -35,7 +36,7 @@ from agents.runtime.events import (
     UserMessage,
     Waiting,
 )
-from agents.runtime.knowledge import Cited, place_words
+from agents.runtime.knowledge import Citation, Cited, place_words
 from agents.runtime.model import TextPart
 from agents.runtime.session import RunRequest, Upload
 from workbench import prepare
@@ -184,27 +185,33 @@ class Shown:
 
 
 def sources(cited: Sequence[Cited]) -> list[str]:
-    """Return a line for each document: its number, its name, and the places that are cited."""
+    """Return a line for each document, its number, its name, and the places that are cited; for a message its title
+    and date."""
     lines = []
     for number in sorted({one.number for one in cited}):
         citations = [one.citation for one in cited if one.number == number]
-        places = dict.fromkeys(filter(None, (place_words(citation.place) for citation in citations)))
-        named = f"[{number}] {citations[0].name}"
+        places = dict.fromkeys(filter(None, (where(citation) for citation in citations)))
+        named = f"[{number}] {citations[0].name or 'Conversation'}"
         lines.append(f"{named}: {'; '.join(places)}" if places else named)
     return lines
 
 
+def where(citation: Citation) -> str:
+    """Return the place of a passage in words, or the minute at which a message was written."""
+    return f"{timezone.localtime(citation.at):%Y-%m-%d %H:%M}" if citation.at else place_words(citation.place)
+
+
 def source(cited: Cited) -> dict[str, Any]:
-    """Return a citation as JSON values. place: in words."""
+    """Return a citation as JSON values, of a document or of a message. place: in words."""
     citation = cited.citation
-    return {
-        "number": cited.number,
-        "document": citation.artifact_id,
-        "version": citation.version,
-        "name": citation.name,
-        "place": place_words(citation.place),
-        "quote": citation.quote,
-    }
+    said: dict[str, Any] = {"number": cited.number}
+    if citation.message_id:
+        at = citation.at.isoformat() if citation.at else ""
+        said |= {"thread": citation.thread_id, "message": citation.message_id, "name": citation.name, "at": at}
+    else:
+        said |= {"document": citation.artifact_id, "version": citation.version, "name": citation.name}
+        said["place"] = place_words(citation.place)
+    return {**said, "quote": citation.quote}
 
 
 async def ask(request: RunRequest, shown: Shown) -> None:

@@ -1,0 +1,47 @@
+"""Citations as the page gets them: those of the wire, and which of the conversations they quote are gone."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import quote, urlencode
+
+from django.urls import reverse
+
+from agents.models.session import Session
+from agents.protocols.agui import history
+from agents.runtime.events import AssistantMessage, Stored
+from agents.runtime.knowledge import Citation, Cited
+
+
+def in_answers(stored: Iterable[Stored]) -> Iterator[Citation]:
+    """Yield what the answers among the records cite."""
+    for one in stored:
+        if isinstance(one.record, AssistantMessage):
+            yield from (cited.citation for cited in one.record.citations)
+
+
+def gone(owner_id: int, citations: Iterable[Citation]) -> frozenset[str]:
+    """Return the threads of cited messages that this person has not, or not any more.
+
+    One statement; none if no message is cited.
+    """
+    threads = {citation.thread_id for citation in citations if citation.message_id}
+    if not threads:
+        return frozenset()
+    there = Session.objects.of(owner_id).filter(thread_id__in=threads, deleted_at=None)
+    return frozenset(threads.difference(there.values_list("thread_id", flat=True)))
+
+
+def address(message: Citation) -> str:
+    """Return where a cited message stands in its conversation. static/js/cite.js says it the same way."""
+    return f"{reverse('session', args=[message.thread_id])}?{urlencode({'at': message.message_id}, quote_via=quote)}"
+
+
+def as_json(cited: Iterable[Cited], gone: Collection[str]) -> str:
+    """Return citations as the value of `data-citations`; a message whose thread is among those gone says so."""
+    found = []
+    for one in cited:
+        value = history.citation(one)
+        if one.citation.message_id and one.citation.thread_id in gone:
+            value["message"]["gone"] = True
+        found.append(value)
+    return json.dumps(found, ensure_ascii=False)
