@@ -15,6 +15,7 @@ from agents.models.run import Inbox, Run
 from agents.models.search_entry import Embedding, SearchEntry
 from agents.models.session import Fork, Session, State
 from agents.models.summary import Summary
+from agents.models.summary_draft import SummaryDraft
 from agents.models.token_rate import TokenRate
 from agents.policyform import NAMES, PolicyForm
 
@@ -172,6 +173,14 @@ class SummaryAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     list_filter = ("source", "summarizer", "model")
     search_fields = ("=summary_id", "=session__thread_id", "=owner__username")
+
+
+@admin.register(SummaryDraft)
+class SummaryDraftAdmin(ReadOnlyAdmin):
+    bodies = ("text",)
+    list_display = ("id", "owner", conversation, "filter_key", "base", "read_chars", "updated_at")
+    list_select_related = ("owner",)
+    search_fields = ("=session__thread_id", "=owner__username")
 
 
 @admin.register(AgentPolicy)

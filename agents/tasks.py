@@ -18,12 +18,12 @@ def run_job(*, job_id: int, **_: Any) -> None:
     if (job := jobs.claim(job_id)) is None:
         return
     try:
-        result = work.do(job)
+        jobs.done(job, work.do(job))
+    except jobs.NotYet:
+        jobs.put_back(job)
     except Exception as error:
         logger.exception("job %s failed", job_id)
         jobs.failed(job, type(error).__name__, str(error))
-    else:
-        jobs.done(job, result)
 
 
 @shared_task(name=jobs.SWEEP, ignore_result=True)

@@ -1,7 +1,6 @@
 """What the page says about summaries, shortened results and the model's window, for templates and scripts."""
 
 from datetime import datetime
-from typing import Final
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -9,11 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.runtime.summaries import Source
-from agents.runtime.summary.report import Mode, Reason
-
-DONE: Final = frozenset({Reason.ADVANCED})
-NOTHING: Final = frozenset({Reason.NOTHING_NEW, Reason.NOT_DUE})
-ELSEWHERE: Final = frozenset({Reason.HELD, Reason.LOST_RACE})
+from agents.runtime.summary.report import Mode, Reason, Told
 
 
 def script_words() -> dict[str, str | dict[str, str]]:
@@ -78,18 +73,21 @@ def window_sources() -> dict[str, str]:
 
 def outcome(code: str) -> str:
     """Return what came of a summary that a person asked for. code: a report's reason; any other is a failure."""
-    if code in DONE:
-        return _("Earlier messages are summarised.")
-    if code in NOTHING:
-        return _("There is nothing new to summarise.")
-    if code in ELSEWHERE:
-        return _("A summary is being made already.")
-    return {
-        Reason.WOULD_NOT_PAY.value: _("A summary would not be shorter than the messages, so none was made."),
-        Reason.NOTHING_TO_SAY.value: _("There is no text that could be summarised."),
-        Reason.NO_SUMMARIZER.value: _("Summaries are switched off for this agent."),
-        Reason.NOT_ALLOWED.value: _("Summaries are switched off for this agent."),
-    }.get(code, _("The summary could not be made. Nothing has changed; try again later."))
+    match Reason(code).told if code in set(Reason) else Told.FAILED:
+        case Told.DONE:
+            return _("Earlier messages are summarised.")
+        case Told.NOTHING:
+            return _("There is nothing new to summarise.")
+        case Told.NO_GAIN:
+            return _("A summary would not be shorter than the messages, so none was made.")
+        case Told.NO_TEXT:
+            return _("There is no text that could be summarised.")
+        case Told.OFF:
+            return _("Summaries are switched off for this agent.")
+        case Told.BUSY:
+            return _("A summary is being made already.")
+        case Told.FAILED:
+            return _("The summary could not be made. Nothing has changed; try again later.")
 
 
 def coverage(messages: int, first: datetime, last: datetime, *, more: bool) -> str:

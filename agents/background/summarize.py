@@ -24,9 +24,10 @@ from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source
-from agents.runtime.summary.report import Reason
-from agents.runtime.summary.rolling import Made, Making, update
-from agents.runtime.tokens import Mix, Rates
+from agents.runtime.summary.making import Made, Making, Sent
+from agents.runtime.summary.report import Reason, Told
+from agents.runtime.summary.rolling import update
+from agents.runtime.tokens import Rates
 from agents.runtime.toolset import Toolset
 from agents.stores import calibrations, chains, modelcalls, policies, pool
 from agents.stores.db import in_thread
@@ -41,8 +42,6 @@ TAKEN: Final = "taken"  # result: the lease was lost, somebody else does it
 RENEW_S: Final = jobs.LEASE.total_seconds() / 3
 MOST_S: Final = 540.0  # whatever the policy says: Celery's soft limit of a task is 600
 SOURCES: Final = {MANUAL: Source.MANUAL, ARCHIVE: Source.ARCHIVE}
-# An archived conversation plants no further job, so what may work the next time is tried again.
-TRY_AGAIN: Final = frozenset({Reason.MODEL_ERROR, Reason.TIMEOUT, Reason.EMPTY, Reason.HELD})
 
 
 class NotMade(Exception):
@@ -70,8 +69,9 @@ class Conversation:
 async def run(job: Claim) -> str:
     """Summarise the job's conversation if that is due, or asked for. Return a code of what came of it.
 
-    One of agents.runtime.summary.report.Reason, or "gone", "taken". Raises StorageUnavailable and NotMade: to be done
-    again later. Safe to run twice.
+    One of agents.runtime.summary.report.Reason, or "gone", "taken". A person's job that finds nothing to do, because
+    others made what was asked for meanwhile, is "advanced". Raises StorageUnavailable and NotMade, to be done again
+    later, and jobs.NotYet while somebody else makes this summary, or with a long text read in part. Safe to run twice.
     """
     if job.owner_id is None or job.session_id is None:
         return GONE
@@ -87,13 +87,18 @@ async def run(job: Claim) -> str:
         await pool.close()
     if made is None:
         return TAKEN
-    changed = any(one.advanced is not None for one in (made, *made.copies))
-    if changed or job.scope == MANUAL:
+    waits = any(one.reason.waits for one in (made, *made.copies))
+    changed = made.reason is Reason.ADVANCED or any(one.advanced is not None for one in made.copies)
+    if changed or (job.scope == MANUAL and not waits):
         await hints.thread_changed(conversation.owner_id, conversation.thread_id, SUMMARY if changed else UNCHANGED)
     logger.info("summary of session %s: %s", job.session_id, made.reason.value)
+    if waits:
+        raise jobs.NotYet
+    await in_thread(jobs.send_waiting)(jobs.SUMMARY, job.session_id)
     if made.reason is Reason.STORAGE:
         raise StorageUnavailable
-    if job.scope == ARCHIVE and made.reason in TRY_AGAIN:
+    # An archived conversation plants no further job.
+    if job.scope == ARCHIVE and made.reason.again:
         raise NotMade(made.reason.value)
     return made.reason.value
 
@@ -117,78 +122,77 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
     session_id = str(found.id)
     calibration = wiring.calibration_of(conversation.model)
     await calibrations.settled()
-    rates = calibration.rates
     policy = policies.of(agent)
     policy = replace(policy, summary_timeout_s=min(policy.summary_timeout_s, MOST_S))
-    sizes: dict[str, Mix] = {}
-    assembled = _assembled(conversation, policy, rates, sizes)
+    view = _view(conversation, policy, calibration.rates)
+    assembled = _assembled(conversation, view)
     last = await in_thread(_last_call)(owner_id, found.id, conversation.run_id)
     forkable = assembled is not None and last is not None and _continues(assembled, last)
     used = Usage(prompt=last.prompt_tokens, cached=last.cached_tokens) if last and last.prompt_tokens else None
+    sent = Sent.of(assembled, cached=used.cached if used else None)
     metrics = wiring.metrics().of_run(session_id, conversation.run_id)
 
     async def book(call: ModelCall) -> None:
         metrics.model_called(call)
         await in_thread(modelcalls.record)(owner_id=owner_id, session_id=session_id, call=call)
 
-    return await update(
-        Making(
+    store = PgSummaries(owner_id=owner_id, session_id=found.id, fork=found.head_fork)
+    made = await update(
+        Making.of(
+            view,
             history=conversation.history,
             complete_from=conversation.since,
-            filter_key=agent,
-            agent=agent,
-            policy=policy,
-            store=PgSummaries(owner_id=owner_id, session_id=found.id, fork=found.head_fork),
+            store=store,
             summarizer=wiring.summarizer_of(policy, conversation.model, owner_id),
             source=SOURCES.get(job.scope, Source.BACKGROUND),
             forced=job.scope in SOURCES,
-            base=found.summaries.get(agent),
-            request=assembled.request if assembled is not None and forkable else None,
-            request_parts=assembled.parts if assembled is not None and forkable else (),
-            request_tokens=assembled.untailored_tokens if assembled is not None else 0,
-            request_cached=used.cached if used else None,
-            window=wiring.window_of(conversation.model),
-            rates=rates,
-            sizes=sizes,
+            sent=sent if forkable else sent.without_fork(),
             model=conversation.model,
             now=wiring.now,
             new_id=wiring.new_id,
             monotonic=monotonic,
-            run_id=conversation.run_id,
             request_started_at=conversation.started.at,
             book=book,
             report=partial(metrics.summary_made, parent=used),
         )
     )
+    if job.scope == MANUAL and made.reason.told in (Told.NOTHING, Told.NO_TEXT, Told.NO_GAIN):
+        newest = (await store.newest([agent])).get(agent)
+        if newest is not None and newest.made_at >= job.asked_at:
+            return replace(made, reason=Reason.ADVANCED)
+    return made
 
 
-def _assembled(
-    conversation: Conversation, policy: ContextPolicy, rates: Rates, sizes: dict[str, Mix]
-) -> Assembled | None:
-    """Return the request that the last run's agent would send now; None of an agent that is not there any more."""
-    agent = next((agent for agent in wiring.agents() if agent.name == conversation.agent), None)
-    if agent is None:
-        return None
+def _view(conversation: Conversation, policy: ContextPolicy, rates: Rates) -> View:
+    """Return how the last run's agent sees the conversation now."""
     own = [s for s in conversation.history if s.origin.run_id == conversation.run_id]
     invocation_id = own[0].origin.invocation_id
     preloaded = [s.record for s in own if isinstance(s.record, Preloaded) and s.origin.invocation_id == invocation_id]
-    frame = Frame(
-        instruction=agent.instruction,
-        tools=Toolset(agent.tools, (), agent.gates).specs,
-        max_tokens=agent.max_tokens,
-        temperature=agent.temperature,
-    )
-    view = View(
-        agent=agent.name,
+    return View(
+        agent=conversation.agent,
         run_id=conversation.run_id,
         invocation_id=invocation_id,
-        filter_key=agent.name,
+        filter_key=conversation.agent,
         policy=policy,
         summaries=conversation.found.summaries,
         window=wiring.window_of(conversation.model),
         rates=rates,
-        sizes=sizes,
+        sizes={},
         blocks=blocks_of(preloaded[-1] if preloaded else None),
+    )
+
+
+def _assembled(conversation: Conversation, view: View) -> Assembled | None:
+    """Return the request that the last run's agent would send now; None of an agent that is not there any more."""
+    agent = next((agent for agent in wiring.agents() if agent.name == conversation.agent), None)
+    if agent is None:
+        return None
+    offer = agent.offer(view.policy)
+    frame = Frame(
+        instruction=offer.instruction,
+        tools=Toolset(offer.tools, (), agent.gates).specs,
+        max_tokens=agent.max_tokens,
+        temperature=agent.temperature,
     )
     return assemble(conversation.history, frame, view)
 

@@ -9,5 +9,6 @@ from agents.models import (  # noqa: F401 - Django finds them here
     search_entry,
     session,
     summary,
+    summary_draft,
     token_rate,
 )

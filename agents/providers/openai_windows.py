@@ -38,6 +38,12 @@ def told(base_url: str, name: str) -> int | None:
     return min((tokens for tokens in known if tokens), default=None)
 
 
+def refused(base_url: str, name: str) -> int | None:
+    """Return the window of a model in tokens, if its server has named it with a refusal: that is so, whatever else is
+    said."""
+    return _refused.get((base_url, name))
+
+
 def learn(base_url: str, name: str, refusal: str) -> None:
     """Take in what a server said of a request that was too long; words without a window teach nothing."""
     if (found := _IN_REFUSAL.search(refusal)) and (tokens := int(found[1] or found[2])) >= _LEAST:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from operator import mul
 from typing import Any, Final
 
-from agents.runtime.tokens import DEFAULT_RATES, ELEMENTS, Mix, Rates
+from agents.runtime.tokens import DEFAULT_RATES, ELEMENTS, SANE, Mix, Rates
 
 FORGET: Final = 0.004  # of what is known, with each call
 FORGET_DOUBTED: Final = 0.15  # with one that surprises: several in a row, and the model has changed
@@ -46,8 +46,8 @@ class Calibrator:
     """A Calibration (tokens.py). calls: how many it learnt from. Learns in about 0.2 ms; one thread at a time.
 
     Its rates are never negative and never far beyond any tokenizer's. A report of nothing, or of no number, teaches
-    nothing, nor does one that is WILD times off against all expectation. One that is merely surprising is cut to what
-    could have been expected, so it takes several to move what is well known.
+    nothing, nor does one that no model would give (SANE), or that is WILD times off against all expectation. One that
+    is merely surprising is cut to what could have been expected, so it takes several to move what is well known.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Calibrator:
         """Take in what a request of this mix cost, as its provider counted. Never raises for any number."""
         counts, values = mix.counts, self._rates.values
         estimate: float = sum(map(mul, values, counts))
-        if not (math.isfinite(prompt_tokens) and prompt_tokens > 0 and estimate > 0):
+        if not (math.isfinite(prompt_tokens) and prompt_tokens > 0 and any(counts) and _sane(counts, prompt_tokens)):
             return
         along: list[float] = [sum(map(mul, row, counts)) for row in self._spread]
         open_variance: float = max(0.0, sum(map(mul, along, counts)))
@@ -72,7 +72,7 @@ class Calibrator:
         bound = _DOUBT * math.sqrt(variance)
         forget = FORGET
         if abs(surprise) > bound:
-            if not 1 / WILD < prompt_tokens / estimate < WILD:
+            if not 1 / WILD < prompt_tokens / self._rates.tokens(mix) < WILD:
                 return
             surprise, forget = math.copysign(bound, surprise), FORGET_DOUBTED
         moved = (value + step * surprise / variance for value, step in zip(values, along, strict=True))
@@ -108,6 +108,16 @@ class Calibrator:
         made._rates = Rates(tuple(min(max(x, 0.0), cap) for x, cap in zip(flat, _CAPS, strict=False)))
         made._spread = [[float(spread[max(i, j)][min(i, j)]) for j in _PLACES] for i in _PLACES]
         return made
+
+
+def _sane(counts: tuple[int, ...], prompt_tokens: float) -> bool:
+    """Return whether there may be a model that reports so much for this: SANE times the default, or as models differ in
+    what they count (frames and images most)."""
+    default: float = sum(map(mul, DEFAULT_RATES.values, counts))
+    if SANE[0] * default <= prompt_tokens <= SANE[1] * default:
+        return True
+    differ: float = sum(count * sum(map(mul, row, counts)) for count, row in zip(counts, _PRIOR, strict=True))
+    return abs(prompt_tokens - default) <= _DOUBT * math.sqrt(differ + (_NOISE * default) ** 2)
 
 
 def _short(value: float) -> float:

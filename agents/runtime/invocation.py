@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
 from agents.runtime.context.citing import Known, known
-from agents.runtime.context.window import GUESS, Window
+from agents.runtime.context.window import GUESS, Tried, Window
 from agents.runtime.events import AssistantMessage, Event, Stamped, Stored
 from agents.runtime.knowledge import NO_KNOWLEDGE, Knowledge
 from agents.runtime.memorysummaries import MemorySummaries
@@ -54,7 +54,7 @@ class Services:
     """What a run reaches outside. now and new_id are the only clock and the only source of ids.
 
     summarizer: who writes summaries, None = nobody. policy: an agent's context policy as
-    staff have set it, given its name and its own. window, calibration: of the model that answers.
+    staff have set it, given its name and its own. window, tried, calibration: of the model that answers.
     metrics: told what happens; never fails a run. sizes: mixes of what was measured before, see context/sizes.py.
     """
 
@@ -70,6 +70,7 @@ class Services:
     summarizer: Summarizer | DynamicSummarizer | None = None
     policy: Callable[[str, ContextPolicy], ContextPolicy] = lambda agent, own: own
     window: Callable[[], Window] = lambda: GUESS
+    tried: Tried = field(default_factory=Tried)
     calibration: Calibration = field(default_factory=Uncalibrated)
     metrics: Metrics = NO_METRICS
     sizes: dict[str, Mix] = field(default_factory=dict)
@@ -142,6 +143,7 @@ class Invocation:
     run_counters: Counters = field(default_factory=Counters)
     options: Mapping[str, Any] = field(default_factory=dict)
     summaries: dict[str, Summary] = field(default_factory=dict)  # the newest of each scope, as far as this run knows
+    summary_owed: bool = False  # the run gave up waiting for a summary: a job is to make it now
     # whether a job should look for something to summarise, once these records are stored
     summary_due: Callable[[Sequence[Stamped]], bool] = lambda records: False
     unfinished: Callable[[], tuple[AssistantMessage, ...]] | None = None  # what an answer holds while it streams

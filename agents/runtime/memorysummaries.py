@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from agents.runtime.summaries import Summary
+from agents.runtime.summaries import Draft, Summary
 
 
 class MemorySummaries:
@@ -12,6 +12,7 @@ class MemorySummaries:
 
     def __init__(self) -> None:
         self.rows: list[Summary] = []
+        self.drafts: dict[str, Draft] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def newest(self, filter_keys: Sequence[str]) -> Mapping[str, Summary]:
@@ -39,3 +40,12 @@ class MemorySummaries:
             return False
         self.rows.append(summary)
         return True
+
+    async def draft(self, filter_key: str) -> Draft | None:
+        return self.drafts.get(filter_key)
+
+    async def keep_draft(self, filter_key: str, draft: Draft | None) -> None:
+        if draft is None:
+            self.drafts.pop(filter_key, None)
+        else:
+            self.drafts[filter_key] = draft

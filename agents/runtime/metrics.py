@@ -25,16 +25,6 @@ from agents.runtime.summary.report import Mode, Reason, Report
 logger = logging.getLogger(__name__)
 
 _UNCALLED: Final = (Mode.CUSTOM, Mode.EXTRACTIVE)  # without a call to a model
-_FAILURES: Final[Mapping[Reason, str]] = {
-    Reason.MODEL_ERROR: "model",
-    Reason.TIMEOUT: "model",
-    Reason.EMPTY: "empty",
-    Reason.NO_SUMMARIZER: "no_summarizer",
-    Reason.BUDGET: "budget",
-    Reason.STORAGE: "storage",
-    Reason.CANCELLED: "cancelled",
-    Reason.HOOK_ERROR: "hook",
-}
 _SYNC: Final = {"started": "start", "done": "done", "skipped": "skip", "failed": "error"}
 
 
@@ -165,7 +155,7 @@ class Metrics:
         if call.calls or call.mode in _UNCALLED:
             self._count("summary_call_total", mode=call.mode, summarizer=report.summarizer)
             self._observe("summary_estimated_prompt_tokens", call.estimated_prompt_tokens, mode=call.mode)
-        if failure := _FAILURES.get(report.reason):
+        if failure := report.reason.error:
             self._count("summary_error_total", reason=failure, **scope)
             return
         advanced = report.reason is Reason.ADVANCED

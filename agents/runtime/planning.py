@@ -123,8 +123,8 @@ def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: S
         records += _seeds(request)
     if changed := _state_change(request, opening.session.state):
         records.append(StateChanged(delta=changed))
-    if request.action is Action.RETRY and fork_after is not None:
-        records += _preloaded(opening.history, fork_after)
+    if request.action in (Action.RETRY, Action.CONTINUE) and (asked := _last_from_person(history)) is not None:
+        records += _preloaded(opening.history, asked.position)
     if request.message is not None:
         records.append(_message(replace(request.message, sources=sources), history, stamp))
     return Plan(records=tuple(stamp(record) for record in records), fork_after=fork_after)
@@ -266,16 +266,15 @@ def _answers(request: RunRequest, history: Sequence[Stored], stamp: Stamp) -> li
 
 
 def _preloaded(history: Sequence[Stored], asked: int) -> list[Preloaded]:
-    """Return what the run that is answered again had before it, so that the model sees the same."""
-    question = next(s for s in history if s.position == asked)
-    return [
-        s.record
-        for s in history
-        if s.position > asked
-        and isinstance(s.record, Preloaded)
-        and s.origin.run_id == question.origin.run_id
-        and not s.origin.parent_invocation_id
-    ]
+    """Return what the turn that is answered again, or gone on with, had before it, so that the model sees the same."""
+    found: list[Preloaded] = []
+    for stored in history:
+        record = stored.record
+        if stored.position > asked and isinstance(record, UserMessage) and record.kind is UserMessageKind.TURN:
+            break
+        if stored.position > asked and isinstance(record, Preloaded) and not stored.origin.parent_invocation_id:
+            found = [record]
+    return found
 
 
 def _seeds(request: RunRequest) -> list[Record]:

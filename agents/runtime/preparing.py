@@ -14,7 +14,7 @@ from typing import Final
 
 from agents.runtime.context.assemble import Assembled, Frame, View, assemble
 from agents.runtime.context.injection import Block, blocks_of
-from agents.runtime.context.window import GUESS, Window
+from agents.runtime.context.window import GUESS, SHORTENED, Window
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Event, Preloaded, RunStarted, Stamped, Stored, Summarising
 from agents.runtime.interrupt import Interrupt, Interrupted
@@ -23,18 +23,16 @@ from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source
+from agents.runtime.summary.coverage import IN_RUN
+from agents.runtime.summary.making import Made, Making, Sent
 from agents.runtime.summary.report import Reason
-from agents.runtime.summary.rolling import Made, Making, due, update
+from agents.runtime.summary.rolling import due, update
 
 logger = logging.getLogger(__name__)
 
 PRESUMMARY_FLOOR: Final = 2_000
 # A summary that was refused is asked for again only when so many events have come since.
 RETRY_EVENTS: Final = 8
-SHORTENED: Final = 0.5  # of a request that the provider found too long
-FAILURES: Final = frozenset(
-    {Reason.EMPTY, Reason.MODEL_ERROR, Reason.BUDGET, Reason.HOOK_ERROR, Reason.STORAGE, Reason.TIMEOUT}
-)
 
 Preload = Callable[[Invocation], Awaitable[Block | None]]
 
@@ -52,8 +50,9 @@ class Preparing:
         self._seen = 0  # events that the newest request was made of
         self._usage: Usage | None = None  # of the newest request that was answered, as the provider said
         self._refused_at = -RETRY_EVENTS
+        self._waits = True  # until a summary took longer than the run may wait
         self._planted = False
-        self._refused: int | None = None  # tokens of a request that the provider found too long
+        self._shortened = False  # since the provider found a request too long
         self._hurry = False  # the next request must be shorter
         invocation.summary_due = self._job_due
 
@@ -100,29 +99,34 @@ class Preparing:
 
         The next `prepare` summarises what it can, and leaves out rounds if that is not enough.
         """
-        if self.assembled is None or self._refused is not None:
+        if self.assembled is None or self._shortened:
             return False
-        self._refused = self.assembled.tokens
+        refused, services = self.assembled.tokens, self._invocation.services
         tools = dict(self.assembled.window_used.parts).get("tools", 0)
-        self.policy = replace(self.policy, max_input_tokens=max(1, int((self._refused - tools) * SHORTENED)))
-        self._refused_at, self._hurry = -RETRY_EVENTS, True
-        logger.info("run %s: a request of %d tokens was too long", self._invocation.run_id, self._refused)
+        self.policy = replace(self.policy, max_input_tokens=max(1, int((refused - tools) * SHORTENED)))
+        self._refused_at, self._hurry, self._shortened = -RETRY_EVENTS, True, True
+        if services.window().tokens >= refused:  # the refusal named no window
+            services.tried.learn_refused(refused, services.monotonic())
+        logger.info("run %s: a request of %d tokens was too long", self._invocation.run_id, refused)
         return True
 
     def answered(self, usage: Usage) -> None:
         """Take in what the provider said of the newest request."""
         self._usage = usage if usage.prompt else None
+        if self.assembled is not None:
+            self._invocation.services.tried.learn_answered(self.assembled.tokens)
 
     def _known_window(self) -> Window:
-        window = self._invocation.services.window()  # a server may have told it since the last call
-        if self._refused is None or window.tokens <= self._refused:
-            return window
-        return Window(tokens=self._refused, source="provider")
+        services = self._invocation.services  # a server may have told it since the last call
+        return services.tried.within(services.window(), services.monotonic())
 
     def _assemble(self, frame: Frame) -> Assembled:
+        return assemble(self._invocation.history, frame, self._view())
+
+    def _view(self) -> View:
         invocation = self._invocation
         services = invocation.services
-        view = View(
+        return View(
             agent=invocation.agent_name,
             run_id=invocation.run_id,
             invocation_id=invocation.id,
@@ -134,7 +138,6 @@ class Preparing:
             sizes=services.sizes,
             blocks=blocks_of(self._loaded()),
         )
-        return assemble(invocation.history, frame, view)
 
     async def _preload(self) -> AsyncGenerator[Event, None]:
         """Ask the preloads, unless what they gave stands in the run already, as after a retry."""
@@ -142,7 +145,8 @@ class Preparing:
             return
         blocks = [block for preload in self._preloads if (block := await preload(self._invocation)) is not None]
         if blocks:
-            yield Preloaded(blocks=tuple((block.kind, block.text) for block in blocks))
+            citations = tuple(citation for block in blocks for citation in block.citations)
+            yield Preloaded(blocks=tuple((block.kind, block.text) for block in blocks), citations=citations)
 
     def _loaded(self) -> Preloaded | None:
         invocation = self._invocation
@@ -171,12 +175,14 @@ class Preparing:
 
     def _making_now(self, assembled: Assembled) -> Making | None:
         """Return what to summarise before this request is sent, None = nothing."""
-        if not self.policy.summarise or len(self._invocation.history) - self._refused_at < RETRY_EVENTS:
+        if not (self.policy.summarise and self._waits):
+            return None
+        if len(self._invocation.history) - self._refused_at < RETRY_EVENTS:
             return None
         if self._too_large(assembled):
-            return self._making(Source.CALL, assembled, assembled.untailored_tokens)
+            return self._making(Source.CALL, assembled)
         if self.policy.summarise_in == "run" and self._calls:
-            making = self._making(Source.RUN, assembled, assembled.untailored_tokens)
+            making = self._making(Source.RUN, assembled)
             return making if making is not None and due(making) is not None else None
         return None
 
@@ -194,45 +200,49 @@ class Preparing:
         else:
             logger.info("no summary in run %s: %s", invocation.run_id, made.reason.value)
             self._refused_at = len(invocation.history)
+            if made.reason is Reason.TIMEOUT or made.reason.waits:
+                self._waits, self._planted = False, True
+                invocation.summary_owed = made.reason is not Reason.HELD
             if await self._take_over():  # a job was faster, and there was nothing left to do
                 made = replace(made, advanced=invocation.summaries.get(invocation.filter_key))
         return made
 
-    def _making(self, source: Source, assembled: Assembled | None, tokens: int) -> Making | None:
-        """Return the work order of a summary; None where nothing here writes summaries."""
+    def _making(self, source: Source, assembled: Assembled, since: int = 0) -> Making | None:
+        """Return the work order of a summary; None where nothing here writes summaries.
+
+        since: tokens of what has come since the request was assembled; a job's own request will be another.
+        """
         invocation = self._invocation
         services = invocation.services
         if services.summarizer is None:
             return None
         history = invocation.history
         started = next((s.at for s in reversed(history) if isinstance(s.record, RunStarted)), None)
-        return Making(
+        sent = Sent.of(assembled, cached=self._usage.cached if self._usage else None, more=since)
+        return Making.of(
+            self._view(),
+            policy=replace(self.policy, summary_timeout_s=self._limit_s(assembled)),
             history=history,
             complete_from=history[0].position if invocation.summaries and history else 0,
-            base=invocation.summaries.get(invocation.filter_key),
-            filter_key=invocation.filter_key,
-            agent=invocation.agent_name,
-            policy=self.policy,
             store=services.summaries,
             summarizer=services.summarizer,
             source=source,
-            # what tailoring cut is no prefix of anything the provider has cached
-            request=assembled.request if assembled and not assembled.dropped_rounds else None,
-            request_parts=assembled.parts if assembled else (),
-            request_tokens=tokens,
-            request_cached=self._usage.cached if self._usage else None,
-            window=self._window,
-            rates=services.calibration.rates,
-            sizes=services.sizes,
+            sent=sent if source in IN_RUN else sent.without_fork(),
             model=services.model.info.name,
             now=services.now,
             new_id=services.new_id,
             monotonic=services.monotonic,
-            run_id=invocation.run_id,
             request_started_at=started,
             book=self._book,
             report=partial(services.metrics.summary_made, parent=self._usage),
         )
+
+    def _limit_s(self, assembled: Assembled) -> float:
+        """Return how long a summary may take: longer than a run waits only where the request cannot do without."""
+        policy = self.policy
+        if assembled.overflow:
+            return policy.summary_timeout_s
+        return min(policy.summary_timeout_s, policy.summary_wait_s)
 
     async def _book(self, call: ModelCall) -> None:
         invocation = self._invocation
@@ -252,7 +262,8 @@ class Preparing:
         position, fork = (history[-1].position, history[-1].fork) if history else (0, 0)
         stored = [_stored(record, position + n, fork) for n, record in enumerate(records, 1)]
         since = sum(s.tokens for s in [*history[self._seen :], *stored])
-        making = self._making(Source.BACKGROUND, None, self.assembled.untailored_tokens + since)
+        making = self._making(Source.BACKGROUND, self.assembled, since)
+        self._invocation.summary_owed = False
         if making is None or due(replace(making, history=[*history, *stored])) is None:
             return False
         self._planted = True
@@ -285,8 +296,9 @@ def _stored(record: Stamped, position: int, fork: int) -> Stored:
 
 def _told(made: Made, before: int, after: int) -> Summarising:
     if made.advanced is None:
-        failed = made.reason in FAILURES
-        return Summarising(state="failed" if failed else "skipped", tokens_before=before, tokens_after=after)
+        return Summarising(
+            state="failed" if made.reason.failed else "skipped", tokens_before=before, tokens_after=after
+        )
     return Summarising(
         state="done",
         tokens_before=before,

@@ -95,8 +95,12 @@ class _Going:
         return list(open_calls(self.history[self.first :]).values())
 
     def summary_due(self, records: Sequence[Stamped], end: RunEnd | None) -> bool:
-        """Return whether a job should look for something to summarise: at the end, and every 50 events before it."""
-        if self.invocation is None or (end is None and len(self.history) - self.looked_at < SUMMARY_EVERY):
+        """Return whether a job should look for something to summarise: at the end, every 50 events before it, and when
+        the run gave up waiting for a summary."""
+        if self.invocation is None:
+            return False
+        early = end is None and not self.invocation.summary_owed
+        if early and len(self.history) - self.looked_at < SUMMARY_EVERY:
             return False
         self.looked_at = len(self.history)
         return self.invocation.summary_due(records)

@@ -63,6 +63,19 @@ class Summary:
     report: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What was made of the beginning of a text that fits no request of the writer, until the rest is read too.
+
+    base: id of the summary that it goes on from, "" = none. read_chars, read_sha256: the beginning that it stands for.
+    """
+
+    base: str
+    read_chars: int
+    read_sha256: str
+    text: str
+
+
 def covers(filter_key: str, boundary: Boundary | None, stored: Stored) -> bool:
     """Return whether a summary of this scope, up to this boundary, covers the event, and so hides it."""
     return boundary is not None and stored.position <= boundary.position and sees(filter_key, stored.origin.filter_key)
@@ -87,4 +100,12 @@ class SummaryStore(Protocol):
 
         False, and nothing stored, if another came first or the boundary does not lie beyond the base's.
         """
+        ...
+
+    async def draft(self, filter_key: str) -> Draft | None:
+        """Return what is kept of a long text that is being read for this scope. Raises StorageUnavailable."""
+        ...
+
+    async def keep_draft(self, filter_key: str, draft: Draft | None) -> None:
+        """Keep this in place of what is kept; None = nothing. Raises StorageUnavailable."""
         ...

@@ -20,6 +20,8 @@ from agents.runtime.model import FilePart, Part, TextPart, ToolCall, ToolSpec, f
 
 MESSAGE_TOKENS: Final = 4  # role and separators around each message
 IMAGE_TOKENS: Final = 800
+# No model's tokens cost less, or more, than so many times what they cost by default; rates that say so learnt nonsense.
+SANE: Final = (0.25, 4.0)
 
 # Each element of a mix, in order: what one of it costs by default, and by how much models differ in that.
 ELEMENTS: Final[dict[str, tuple[float, float]]] = {
@@ -55,6 +57,7 @@ ELEMENTS: Final[dict[str, tuple[float, float]]] = {
 }
 _INDEX: Final = {name: i for i, name in enumerate(ELEMENTS)}
 _ZEROS: Final = (0,) * len(ELEMENTS)
+_DEFAULTS: Final = tuple(default for default, _ in ELEMENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,16 @@ class Mix:
 class Rates:
     """What each element of a Mix costs one model, in tokens; in the order of ELEMENTS, none negative."""
 
-    values: tuple[float, ...] = tuple(default for default, _ in ELEMENTS.values())
+    values: tuple[float, ...] = _DEFAULTS
 
     def tokens(self, mix: Mix) -> int:
-        """Return about how many tokens the mix costs; 0 for nothing, else at least 1."""
+        """Return about how many tokens the mix costs; 0 for nothing, else at least 1, and SANE whatever was learnt."""
         if mix.counts == _ZEROS:
             return 0
         cost: float = sum(map(mul, self.values, mix.counts))
+        if self.values is not _DEFAULTS:
+            default: float = sum(map(mul, _DEFAULTS, mix.counts))
+            cost = min(max(cost, SANE[0] * default), SANE[1] * default)
         return max(1, round(cost))
 
 

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,12 +14,37 @@ from django.db import connection
 from agents import jobs
 from agents.models.session import Session
 from agents.runtime.errors import Rejected, StorageUnavailable
-from agents.runtime.summaries import Source, Summary
+from agents.runtime.summaries import Draft, Source, Summary
+from agents.runtime.surrogates import mended
 from agents.stores import pool, sql, summaryrows
 
 MOST_HELD = 4  # connections of one process that hold a scope; doctor counts them
 MANUAL = Source.MANUAL.value  # scope of a job that a person asked for
 ARCHIVE = Source.ARCHIVE.value  # scope of the job of an archived conversation
+_DRAFT = """
+SELECT d.base, d.read_chars, d.read_sha256, d.text FROM agents_summarydraft d
+WHERE d.session_id = %(session)s AND d.owner_id = %(owner)s AND d.filter_key = %(key)s
+"""
+_KEEP = """
+INSERT INTO agents_summarydraft AS d (owner_id, session_id, filter_key, base, read_chars, read_sha256, text, updated_at)
+SELECT s.owner_id, s.id, %(key)s, %(base)s, %(read_chars)s, %(read_sha256)s, %(text)s, clock_timestamp()
+FROM agents_session s WHERE s.id = %(session)s AND s.owner_id = %(owner)s AND s.deleted_at IS NULL
+ON CONFLICT (session_id, filter_key) DO UPDATE
+SET base = excluded.base, read_chars = excluded.read_chars, read_sha256 = excluded.read_sha256, text = excluded.text,
+    updated_at = excluded.updated_at
+"""
+_FORGET = """
+DELETE FROM agents_summarydraft d
+WHERE d.session_id = %(session)s AND d.owner_id = %(owner)s AND d.filter_key = %(key)s
+"""
+# PostgreSQL shows the two halves of a lock's number.
+HELD = """
+SELECT EXISTS (
+    SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND d.datname = current_database()
+      AND (l.classid::bigint << 32 | l.objid::bigint) = ANY(%s::bigint[])
+)
+"""
 
 _free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -65,7 +91,7 @@ class PgSummaries:
         try:
             own = await _connected()
             try:
-                yield await _locked(own, self._lock("hold", filter_key), until - loop.time())
+                yield await _locked(own, _lock("hold", self._session_id, filter_key), until - loop.time())
             finally:
                 await own.close()
         finally:
@@ -86,12 +112,29 @@ class PgSummaries:
             "summary": text,
             "id": summary.id,
         }
-        rows = await pool.fetch(sql.ADVANCE, params, lock=self._lock("advance", summary.filter_key))
+        rows = await pool.fetch(sql.ADVANCE, params, lock=_lock("advance", self._session_id, summary.filter_key))
         return bool(rows[0][0])
 
-    def _lock(self, purpose: str, filter_key: str) -> int:
-        name = f"summary:{purpose}:{self._session_id}:{filter_key}".encode()
-        return int.from_bytes(hashlib.sha256(name).digest()[:8], signed=True)
+    async def draft(self, filter_key: str) -> Draft | None:
+        """Return what is kept of a long text that is being read; see SummaryStore.draft."""
+        rows = await pool.fetch(_DRAFT, self._scope(filter_key))
+        return Draft(base=rows[0][0], read_chars=rows[0][1], read_sha256=rows[0][2], text=rows[0][3]) if rows else None
+
+    async def keep_draft(self, filter_key: str, draft: Draft | None) -> None:
+        """Keep a draft; see SummaryStore.keep_draft. Nothing for a session that is deleted or another's."""
+        if draft is None:
+            await pool.fetch(_FORGET, self._scope(filter_key))
+            return
+        text = mended(draft.text).replace("\0", "")  # PostgreSQL keeps none
+        await pool.fetch(_KEEP, {**self._scope(filter_key), **asdict(draft), "text": text})
+
+    def _scope(self, filter_key: str) -> dict[str, Any]:
+        return {"session": self._session_id, "owner": self._owner_id, "key": filter_key}
+
+
+def _lock(purpose: str, session_id: int, filter_key: str) -> int:
+    name = f"summary:{purpose}:{session_id}:{filter_key}".encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], signed=True)
 
 
 async def _connected() -> pool.Connection:
@@ -128,6 +171,19 @@ def visible(*, owner_id: int, thread_id: str, filter_key: str | None = None) -> 
         cursor.execute(sql.SUMMARIES, params)
         found = {summary.filter_key: summary for summary in (summaryrows.load(row) for (row,) in cursor.fetchall())}
     return next((found[key] for key in keys if key in found), None)
+
+
+def being_made(*, owner_id: int, thread_id: str) -> bool:
+    """Return whether a job or a run makes a summary of the conversation now, of its agent's scope or of the whole.
+
+    Sync, on Django's connection; nothing is locked. Of unknown and foreign threads nobody makes any.
+    """
+    session = Session.objects.of(owner_id).filter(thread_id=thread_id, deleted_at=None).first()
+    if session is None:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(HELD, [[_lock("hold", session.pk, key) for key in (session.agent, "")]])
+        return bool(cursor.fetchone()[0])
 
 
 def summarise_now(*, owner_id: int, thread_id: str, scope: str = MANUAL) -> None:

@@ -48,6 +48,8 @@ export class Upkeep {
     this.#busy = true;
     tell("progress", say("summarising"));
     const asked = await this.#post("summarise/");
+    const already = asked?.ok && !asked.redirected ? (await asked.json()).words : "";
+    if (already) tell("progress", already);
     tell("told", asked?.ok ? await this.#outcome() : say("summaryNotAsked"));
     this.#busy = false;
     this.#on.told();

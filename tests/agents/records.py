@@ -61,14 +61,17 @@ def stamp(record: Record, *, id: str | None = None, run_id: str = "r", at: datet
     )
 
 
-def planner(*records: Record, run_id: str = "r", fork_after: int | None = None) -> Planner:
+def planner(
+    *records: Record, run_id: str = "r", fork_after: int | None = None, model: str = "scripted", **origin: Any
+) -> Planner:
     """Return a planner that stores RunStarted and these records, and remembers what it was shown in `.seen`."""
 
     def plan(opening: Opening) -> Plan:
         plan.seen = opening  # type: ignore[attr-defined]  # a test looks at it
-        started = RunStarted(agent="assistant", model="scripted")
+        started = RunStarted(agent="assistant", model=model)
         return Plan(
-            records=tuple(stamp(record, run_id=run_id) for record in (started, *records)), fork_after=fork_after
+            records=tuple(stamp(record, run_id=run_id, **origin) for record in (started, *records)),
+            fork_after=fork_after,
         )
 
     return plan

@@ -28,6 +28,7 @@ from agents.models.run import Inbox, Run
 from agents.models.search_entry import Embedding, Kind, SearchEntry, Text, add
 from agents.models.session import Fork, Session, State
 from agents.models.summary import Summary
+from agents.models.summary_draft import SummaryDraft
 from agents.models.token_rate import TokenRate
 from agents.policyform import NAMES, WORDS, PolicyForm
 from agents.runtime.policy import ANALYST, ASSISTANT, ContextPolicy
@@ -83,6 +84,9 @@ def rows(owner: Any, n: int) -> None:
         text=SECRET, source="background", created_at=AT,
     )  # fmt: skip
     Summary.all_owners.filter(pk=first.pk).update(base=first)
+    SummaryDraft.all_owners.create(
+        owner=owner, session=session, read_chars=1, read_sha256="0", text=SECRET, updated_at=AT
+    )
     TokenRate.objects.create(provider="p", model=f"m{n}", values={}, updated_at=AT)
     AgentPolicy.objects.create(agent=f"agent{n}", values={"summary_words": 100})
     Job.objects.create(kind="title", owner=owner, session=session, next_at=AT, created_at=AT, error_message=SECRET)

@@ -92,6 +92,7 @@ async def test_bob_gets_nothing_of_alices_by_any_function_that_takes_an_owner(
         sessions.visible: await refused(sessions.visible(**names)),
         modelcalls.of_run: await in_thread(modelcalls.of_run)(owner_id=bob, run_key=alices.run_key),
         modelcalls.last_chat: await in_thread(modelcalls.last_chat)(owner_id=bob, session_id=int(alices.session.id)),
+        summaries.being_made: await in_thread(summaries.being_made)(**names),
         summaries.visible: await in_thread(summaries.visible)(**names),
         summaries.summarise_now: await refused(in_thread(summaries.summarise_now)(**names)),
         state.of_user: await in_thread(state.of_user)(owner_id=bob),

@@ -16,13 +16,15 @@ from django.db.models.functions import Now
 from agents.background import sweep
 from agents.models.session import Session
 from agents.models.summary import Summary as Row
+from agents.models.summary_draft import SummaryDraft
 from agents.runtime.errors import Rejected
 from agents.runtime.events import Origin, RunStarted, ToolReturned
 from agents.runtime.knowledge import Citation, Place
+from agents.runtime.memorysummaries import MemorySummaries
 from agents.runtime.model import ToolCall
 from agents.runtime.planning import Stamp, plan
 from agents.runtime.session import Action, Opening, OpenRun, Plan, RunRequest
-from agents.runtime.summaries import Source
+from agents.runtime.summaries import Draft, Source, SummaryStore
 from agents.stores import db, histories, lines, pool, summaries
 from agents.stores.sessions import PgSessionStore
 from tests.agents.counting import counted
@@ -200,6 +202,34 @@ async def test_a_deleted_conversation_gets_none_and_a_purged_one_leaves_none(ali
 # Making is serialised
 
 
+@pytest.mark.parametrize("where", ["postgres", "memory"])
+async def test_a_draft_is_kept_replaced_and_forgotten_per_scope(alice: int, where: str) -> None:
+    opened = await turns(alice, 1)
+    kept: SummaryStore = store(opened) if where == "postgres" else MemorySummaries()
+    assert await kept.draft(AGENT) is None
+    first = Draft(base="", read_chars=5_000_000, read_sha256="a" * 64, text="讨论了港口。")
+    await kept.keep_draft(AGENT, first)
+    await kept.keep_draft("", replace(first, base="s1"))
+    second = replace(first, read_chars=6_000_000, text="They spoke of moorings.")
+    await kept.keep_draft(AGENT, second)
+    assert (await kept.draft(AGENT), await kept.draft("")) == (second, replace(first, base="s1"))
+    await kept.keep_draft(AGENT, None)
+    assert (await kept.draft(AGENT), await kept.draft("")) == (None, replace(first, base="s1"))
+
+
+async def test_a_draft_is_of_its_owner_and_goes_with_its_conversation(alice: int, bob: int) -> None:
+    opened = await turns(alice, 1)
+    draft = Draft(base="", read_chars=1, read_sha256="a" * 64, text="a\0b\ud83d")
+    await store(opened, owner_id=bob).keep_draft(AGENT, draft)
+    assert await store(opened).draft(AGENT) is None
+    await store(opened).keep_draft(AGENT, draft)
+    await store(opened, owner_id=bob).keep_draft(AGENT, None)
+    assert await store(opened, owner_id=bob).draft(AGENT) is None
+    assert await store(opened).draft(AGENT) == replace(draft, text="ab\ufffd")
+    await db.in_thread(Session.objects.of(alice).all().delete)()
+    assert await db.in_thread(SummaryDraft.objects.of_everyone().count)() == 0
+
+
 async def test_a_scope_is_held_by_one_and_others_wait_no_longer_than_they_said(alice: int) -> None:
     opened = await turns(alice, 1)
     loop = asyncio.get_running_loop()
@@ -207,12 +237,12 @@ async def test_a_scope_is_held_by_one_and_others_wait_no_longer_than_they_said(a
         began = loop.time()
         async with store(opened).hold(AGENT, wait_s=0.1) as again:
             waited = loop.time() - began
-        async with store(opened).hold("", wait_s=0.1) as other_scope:
+        async with store(opened).hold("", wait_s=WAIT_S) as other_scope:
             pass
-    async with store(opened).hold(AGENT, wait_s=5) as after:
+    async with store(opened).hold(AGENT, wait_s=WAIT_S) as after:
         pass
     assert (mine, again, other_scope, after) == (True, False, True, True)
-    assert 0.1 <= waited < 5
+    assert 0.1 <= waited < 0.1 + WAIT_S
 
 
 async def test_who_waits_for_a_scope_gets_it_when_it_is_free(alice: int) -> None:

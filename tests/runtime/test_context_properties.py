@@ -116,7 +116,7 @@ def end(rng: Random, chat: Chat) -> None:
 def random_policy(rng: Random) -> ContextPolicy:
     return ContextPolicy(
         placement=rng.choice(["system", "user"]),
-        preload_placement=rng.choice(["system", "user"]),
+        preload_placement=rng.choice(["system", "user", "turn"]),
         compact=rng.random() < 0.8,
         compact_over=rng.choice([1, 100, 300]),
         compact_oversized=rng.choice([0, 50, 300]),

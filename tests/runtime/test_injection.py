@@ -1,14 +1,16 @@
 """What a request shows beside the conversation's messages, and where (specification of the context, 4.1 to 4.3)."""
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from agents.providers.offline.request import situation
-from agents.runtime.context.assemble import Frame, View, assemble
-from agents.runtime.context.injection import Block, covering
+from agents.runtime.context.assemble import Assembled, Frame, View, assemble
+from agents.runtime.context.injection import Block, blocks_of, covering
 from agents.runtime.context.words import FINISH, MEMORY_LEAD, RECALL_LEAD, SUMMARY_IN_SYSTEM, SUMMARY_IN_USER
-from agents.runtime.events import RunStarted
+from agents.runtime.events import Preloaded, RunFinished, RunStarted, UserMessageKind
 from agents.runtime.model import Role, TextPart
 from agents.runtime.summaries import covers
 from tests.runtime.conversations import FRAME, Chat, by_key, lines, rebuilt, shown, summary, view, with_policy
@@ -83,6 +85,92 @@ def test_memory_summary_and_recall_come_in_this_order_with_blank_lines_between()
     first = assemble(chat.events, FRAME, replace(looking, policy=system)).request.messages[0].text
     assert first.split("\n\n")[0] == "You help."
     assert first.index(MEMORY_LEAD) < first.index(SUMMARY_IN_SYSTEM) < first.index(RECALL_LEAD)
+
+
+def turns(*memories: str, recall: str = "") -> Chat:
+    """A chat of turns, each with what it had loaded before it was answered; "" = nothing."""
+    chat = Chat()
+    for n, memory in enumerate(memories, 1):
+        chat.ask(f"Question {n}", run=f"r{n}")
+        blocks = tuple((kind, text) for kind, text in (("memory", memory), ("recall", recall)) if text)
+        if blocks:
+            chat.add(Preloaded(blocks=blocks))
+        if n < len(memories):
+            chat.answer(f"Answer {n}")
+            chat.done()
+    return chat
+
+
+def asked(chat: Chat, run: str, **more: Any) -> tuple[Assembled, View]:
+    """Return the request of a run that sees what it loaded itself."""
+    own = [s.record for s in chat.events if s.origin.run_id == run and isinstance(s.record, Preloaded)]
+    looking = view(run, blocks=blocks_of(own[-1] if own else None), **more)
+    return assemble(chat.events, FRAME, looking), looking
+
+
+def holding(made: Assembled, text: str) -> list[str]:
+    """Return the last words of the messages of people in front of which this stands."""
+    return [m.text.split("\n\n")[-1] for m in made.request.messages if m.role is Role.USER and text in m.text]
+
+
+def test_what_is_preloaded_stands_with_the_turn_and_changes_nothing_before_it() -> None:
+    chat = turns("Likes blue.", "Likes blue.\n喜欢绿色。", "Likes red.")
+    first = assemble(chat.events[:3], FRAME, view("r1", blocks=(Block(kind="memory", text="Likes blue."),)))
+    made, looking = asked(chat, "r3")
+    assert holding(made, "Likes red.") == ["Question 3"]
+    assert "blue" not in str(made.request.messages)  # what is no longer remembered is not shown on
+    assert holding(first, "Likes blue.") == ["Question 1"]
+    bare = assemble(chat.events, FRAME, replace(looking, blocks=())).request
+    assert made.request.messages[:-1] == bare.messages[:-1]
+    assert rebuilt(made, chat.events, FRAME, looking) == made.request
+
+
+def test_what_is_preloaded_stays_where_it_is_while_every_turn_loads_the_same() -> None:
+    chat = turns("Old.", "", "Likes blue.", "Likes blue.", "Likes blue.")
+    requests = [
+        asked(turns(*["Old.", "", "Likes blue.", "Likes blue.", "Likes blue."][:n]), f"r{n}")[0] for n in (3, 4, 5)
+    ]
+    for earlier, later in pairwise(requests):
+        assert later.request.messages[: len(earlier.request.messages)] == earlier.request.messages
+    assert [holding(made, "Likes blue.") for made in requests] == [["Question 3"]] * 3
+    assert chat.events[-1].origin.run_id == "r5"
+
+
+def test_memory_and_recall_move_apart() -> None:
+    chat = turns("Likes blue.", "Likes blue.")
+    chat.add(Preloaded(blocks=(("memory", "Likes blue."), ("recall", "In March."))))
+    made, _ = asked(chat, "r2")
+    assert (holding(made, "Likes blue."), holding(made, "In March.")) == (["Question 1"], ["Question 2"])
+
+
+def test_what_stands_with_a_turn_that_is_summarised_moves_to_the_first_that_is_shown() -> None:
+    chat = turns("Likes blue.", "Likes blue.", "Likes blue.")
+    end = next(s for s in chat.events if s.origin.run_id == "r1" and isinstance(s.record, RunFinished))
+    for placement in ("system", "user"):
+        policy = with_policy(placement=placement)
+        made, looking = asked(chat, "r3", summaries=by_key(summary(end)), policy=policy)
+        assert holding(made, "Likes blue.") == ["Question 2"]
+        assert rebuilt(made, chat.events, FRAME, looking) == made.request
+    kinds = [part.kind for part in made.parts if part.params.get("placement")]
+    assert kinds == ["block", "summary"]
+
+
+def test_what_stands_with_a_turn_that_is_left_out_moves_to_the_last_question() -> None:
+    chat = turns(*["Likes blue."] * 6)
+    made, looking = asked(chat, "r6", policy=with_policy(max_input_tokens=90, tailoring="head"))
+    assert made.dropped_rounds > 2 and not made.overflow
+    assert holding(made, "Likes blue.") == ["Question 6"]
+    assert rebuilt(made, chat.events, FRAME, looking) == made.request
+
+
+def test_what_steers_a_run_does_not_move_what_it_had_loaded() -> None:
+    chat = turns("Likes blue.", "Likes red.")
+    before, _ = asked(chat, "r2")
+    chat.tools("I look", "c1")
+    chat.ask("Only the roof", kind=UserMessageKind.STEER)
+    made, _ = asked(chat, "r2")
+    assert holding(made, "Likes red.") == ["Question 2"]
+    assert made.request.messages[: len(before.request.messages)] == before.request.messages
 
 
 def test_what_is_open_stands_between_what_is_injected_and_the_persons_words() -> None:

@@ -24,6 +24,7 @@ from agents.runtime.memorystores import Clock
 from agents.runtime.model import FinishReason, TextPart, ToolCall
 from agents.runtime.planning import PERSON, Stamp, enough, plan
 from agents.runtime.session import Action, Opening, Plan, RunRequest, Session
+from tests.runtime.conversations import Chat
 
 RUNS = 5
 AT = Clock().at
@@ -66,15 +67,14 @@ IDS = st.sampled_from(["", "nobody", *(f"{letter}{run}" for letter in "masw" for
 
 @st.composite
 def histories(draw: Callable[..., Any]) -> tuple[Stored, ...]:
-    made: list[Stored] = []
+    chat = Chat()
     kinds = draw(st.lists(KINDS, min_size=RUNS, max_size=RUNS))
     for run, kind in enumerate(kinds):
         waits = f"c{run - 1}" if run and kinds[run - 1] == "waiting" else ""
+        chat.run = f"r{run}"
         for author, record in records(run, kind, waits):
-            origin = Origin(run_id=f"r{run}", invocation_id=f"i{run}", author=author)
-            position = len(made) + 1
-            made.append(Stored(position=position, fork=0, id=f"e{position}", at=AT, origin=origin, record=record))
-    return tuple(made)
+            chat.add(record, author=author)
+    return tuple(chat.events)
 
 
 @st.composite

@@ -21,11 +21,11 @@ from agents.runtime.events import (
 from agents.runtime.invocation import Invocation
 from agents.runtime.llm import LLMAgent
 from agents.runtime.memorystores import MemorySessionStore
-from agents.runtime.model import ModelInfo, Role
+from agents.runtime.model import FinishReason, ModelInfo, Role
 from agents.runtime.policy import ANALYST, ContextPolicy
 from agents.runtime.session import Action, CancelReason, CancelToken
 from agents.runtime.summary.summarizer import ModelSummarizer
-from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, memory_runner, text, turn, usage
+from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, finish, memory_runner, text, turn, usage
 from agents.runtime.tokens import DEFAULT_RATES
 from agents.runtime.tools import ToolContext, ToolResult
 from tests.runtime.measuring import Remembering, measured
@@ -68,7 +68,7 @@ class Talk:
             name="assistant", instruction="Help.", tools=self.tools, policy=self.policy, preloads=self.preloads
         )
         runner = memory_runner(self.model, agent=agent, store=self.store, summarizer=summarizer(self.writer))
-        if more.get("action") is Action.RETRY:
+        if more.get("action") in (Action.RETRY, Action.CONTINUE):
             return await collect(runner, request(run_id=f"r{self.runs}", message=None, **more), cancel)
         return await collect(runner, request(words, run_id=f"r{self.runs}", **more), cancel)
 
@@ -226,6 +226,11 @@ async def test_preloads_are_asked_once_per_run_and_a_retry_shows_the_same() -> N
     await talk.say("", turn(text("Forty.")), action=Action.RETRY)
     assert asked == ["r1"]
     assert request_sha256(talk.model.requests[0]) == request_sha256(first)
+    await talk.say("", turn(text("Forty."), finish(FinishReason.LENGTH)), action=Action.RETRY)
+    assert request_sha256(talk.model.requests[0]) == request_sha256(first)
+    await talk.say("", turn(text("Moorings.")), action=Action.CONTINUE)
+    assert asked == ["r1"]
+    assert talk.model.requests[0].messages[: len(first.messages)] == first.messages
 
 
 async def test_a_run_that_is_stopped_while_it_summarises_ends_at_once() -> None:
@@ -242,6 +247,44 @@ async def test_a_run_that_is_stopped_while_it_summarises_ends_at_once() -> None:
     assert end_of(emitted).type == "run_finished"
     assert talk.model.requests == [] and talk.rows == []
     assert talk.writer.closed == 1
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3])
+async def test_a_summary_that_hangs_holds_a_run_once_and_a_job_makes_it_then(ratio: float) -> None:
+    never = asyncio.Event()
+    between = replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, compact=False)
+    policy = replace(between, presummary_ratio=ratio, summary_wait_s=0.05)  # 0 = between the steps
+    talk = Talk(policy, turn(WaitFor(never), text("Never.")), turn(text("Late.")))
+    assert told(await talk.say(WORDS * 60, turn(text("Noted.")))) == []
+    steps = [turn(call(f"c{n}", "look", {})) for n in range(8)]
+    async with asyncio.timeout(10):
+        emitted = await talk.say("Look eight times.", *steps, turn(text("Done.")))
+    assert told(emitted) == ["started", "failed"]
+    assert texts(emitted)[-1] == "Done." and end_of(emitted).type == "run_finished"
+    assert len(talk.writer.requests) == 1 and talk.writer.closed == 1
+    assert talk.store.summary_jobs(owner_id=1, thread_id="t", run_id="r2") == 2  # at once, and at the end
+
+
+async def test_a_run_waits_longer_for_a_summary_that_its_request_cannot_do_without() -> None:
+    policy = replace(EAGER, summarise_in="background", tailor=False, summary_wait_s=0.01)
+    slow = asyncio.Event()
+    talk = Talk(policy, turn(WaitFor(slow), text("They spoke of moorings.")))
+    for _ in range(4):
+        await talk.say(WORDS * 60, turn(text("Noted.")))
+    asyncio.get_running_loop().call_later(0.2, slow.set)  # twenty times as long as it would wait
+    assert told(await talk.say(WORDS * 60, turn(text("Yes.")))) == ["started", "done"]
+
+
+async def test_a_run_does_not_wait_twice_for_a_summary_that_somebody_else_makes() -> None:
+    policy = replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, presummary_ratio=0.0, compact=False)
+    talk = Talk(replace(policy, summary_wait_s=0.05), turn(text("Not asked for.")))
+    await talk.say("Hello", turn(text("Hello.")))
+    store = talk.store.summaries_of(talk.store.session(owner_id=1, thread_id="t").id)
+    steps = [turn(call(f"c{n}", "look", {})) for n in range(8)]
+    async with store.hold("assistant", wait_s=1.0), asyncio.timeout(10):
+        emitted = await talk.say("Look eight times.", *steps, turn(text("Done.")))
+    assert told(emitted) == ["started", "skipped"]
+    assert talk.writer.requests == [] and texts(emitted)[-1] == "Done."
 
 
 async def test_a_refused_summary_is_not_asked_for_at_every_step() -> None:

@@ -128,7 +128,7 @@ def test_what_the_first_round_carried_moves_to_the_next_that_stays_if_it_fits() 
     chat = rounds(5)
     blocks = (Block(kind="memory", text="Prefers blue."), Block(kind="recall", text="Asked about paint."))
     looking: dict[str, Any] = {"blocks": blocks, "summaries": by_key(summary(1, "Short."))}
-    policy = {"tailoring": "head", "placement": "user"}
+    policy = {"tailoring": "head", "placement": "user", "preload_placement": "user"}
     made = tailored(chat, room_for(chat, 2) + 150, policy=policy, **looking)
     assert made.dropped_rounds >= 2 and not made.overflow
     first = made.request.messages[1].text

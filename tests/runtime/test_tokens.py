@@ -228,6 +228,61 @@ def test_whatever_is_reported_rates_are_finite_and_never_negative(reports: list[
     assert Calibrator.load(json.loads(json.dumps(calibrator.dump()))).calls == calibrator.calls
 
 
+NONSENSE = ("nothing", "one", "hundredfold", "half of half of half", "tenfold")
+
+
+def nonsense(kind: str, tokens: int) -> int:
+    return {"nothing": 0, "one": 1, "hundredfold": 100 * tokens, "tenfold": 10 * tokens}.get(kind, tokens // 8)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*ENGLISH, *CHINESE, *CODE, "7", "好"]), st.sampled_from(NONSENSE)), max_size=60
+    ),
+    st.sampled_from([*ENGLISH, *CHINESE, *CODE, "0123456789", "\U0001f600", "Ы" * 40]),
+)
+def test_whatever_is_reported_estimates_stay_sane(reports: list[tuple[str, str]], probe: str) -> None:
+    calibrator = Calibrator()
+    for text, kind in reports:
+        mix = REQUEST + MESSAGE + measure(text)
+        calibrator.learn(mix, nonsense(kind, calibrator.rates.tokens(mix)))
+    for mix in (measure(probe), measure(probe * 50), REQUEST + MESSAGE + measure(probe), measure_parts((IMAGE,))):
+        default = DEFAULT_RATES.tokens(mix)
+        assert default * 0.25 - 1 <= calibrator.rates.tokens(mix) <= default * 4 + 2
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_a_provider_that_always_reports_nonsense_teaches_nothing(kind: str) -> None:
+    calibrator = Calibrator()
+    for n in range(300):
+        mix, tokens = request([ENGLISH[n % 8], CHINESE[n % 8], CODE[n % 8]], estimate)
+        calibrator.learn(mix, nonsense(kind, tokens))
+    assert calibrator.rates == DEFAULT_RATES and calibrator.calls == 0
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_nonsense_between_true_reports_changes_nothing(kind: str) -> None:
+    calibrator = learnt("deepseek", 10)
+    for n in range(10, 40):
+        learnt("deepseek", 1, n, calibrator)
+        mix, tokens = request([ENGLISH[n % 8], CHINESE[n % 8], CODE[n % 8]], tokenizers()["deepseek"])
+        calibrator.learn(mix, nonsense(kind, tokens))
+    assert abs(off(calibrator, "deepseek")) < BAR
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e9])
+def test_nonsense_that_was_learnt_before_is_kept_within_bounds_and_made_good(rate: float) -> None:
+    dump = learnt("o200k_base", 10).dump()
+    dump["rates"] = [rate] * len(dump["rates"])
+    calibrator = Calibrator.load(dump)
+    mix = MESSAGE + measure(ENGLISH[0])
+    share = calibrator.rates.tokens(mix) / DEFAULT_RATES.tokens(mix)
+    assert 0.24 <= share <= 4.02
+    before = abs(off(calibrator, "o200k_base"))
+    learnt("o200k_base", 40, calibrator=calibrator)
+    assert abs(off(calibrator, "o200k_base")) < min(0.25, before)
+
+
 def test_images_come_to_cost_what_they_cost_this_model() -> None:
     calibrator = Calibrator()
     count = tokenizers()["o200k_base"]

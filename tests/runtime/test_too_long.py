@@ -35,7 +35,7 @@ async def test_a_request_that_the_provider_finds_too_long_is_summarised_and_sent
     assert "They spoke of moorings." in second.messages[0].text + second.messages[1].text
     assert second.messages[-1].text.endswith(words)
     before, after = of(emitted, WindowUsed)
-    assert (after.window, after.source) == (before.tokens, "provider")
+    assert (after.window, after.source) == (before.tokens // 2, "provider")
 
 
 async def test_where_no_summary_can_be_made_rounds_are_left_out() -> None:

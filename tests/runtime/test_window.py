@@ -1,6 +1,6 @@
 import pytest
 
-from agents.runtime.context.window import GUESS, Window, budget, known, resolve
+from agents.runtime.context.window import FORGET_S, GUESS, Tried, Window, budget, known, resolve
 from agents.runtime.policy import ANALYST, ContextPolicy
 
 PLAIN = ContextPolicy()
@@ -8,6 +8,31 @@ PLAIN = ContextPolicy()
 
 def window(tokens: int) -> Window:
     return Window(tokens=tokens, source="settings")
+
+
+def test_half_of_what_was_refused_is_the_window_or_the_largest_that_was_answered() -> None:
+    tried = Tried()
+    tried.learn_answered(90_000)
+    assert tried.within(window(64_000), 0.0) == window(64_000)
+    tried = Tried()
+    tried.learn_refused(50_000, 10.0)
+    assert tried.within(window(64_000), 20.0) == Window(tokens=25_000, source="provider")
+    assert tried.within(window(20_000), 20.0) == window(20_000)
+    tried.learn_answered(31_000)
+    assert tried.within(window(64_000), 20.0) == Window(tokens=31_000, source="provider")
+    tried.learn_refused(60_000, 30.0)
+    assert tried.within(window(64_000), 40.0).tokens == 31_000
+    tried.learn_refused(31_000, 30.0)  # it was changed for a smaller one
+    assert tried.within(window(64_000), 40.0).tokens == 15_500
+
+
+def test_a_refusal_is_forgotten_after_an_hour() -> None:
+    tried = Tried()
+    tried.learn_refused(8_000, 0.0)
+    assert tried.within(window(64_000), FORGET_S - 1).tokens == 4_000
+    assert tried.within(window(64_000), FORGET_S) == window(64_000)
+    tried.learn_refused(40_000, FORGET_S + 1)
+    assert tried.within(window(64_000), FORGET_S + 2).tokens == 20_000
 
 
 def test_the_first_who_says_something_of_a_window_is_believed() -> None:

@@ -13,6 +13,7 @@ from agents.runtime.events import (
     AssistantMessage,
     Origin,
     Outcome,
+    Preloaded,
     Record,
     RunFinished,
     RunStarted,
@@ -29,9 +30,10 @@ from agents.runtime.preparing import outgrown
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source, Summary
 from agents.runtime.summary.asking import Summarizer
-from agents.runtime.summary.rolling import Made, Making, update
+from agents.runtime.summary.making import Made, Making, Sent
+from agents.runtime.summary.rolling import update
 from agents.runtime.summary.summarizer import ModelSummarizer
-from agents.runtime.tokens import DEFAULT_RATES, Mix, estimate_record
+from agents.runtime.tokens import Mix, estimate_record
 from workbench.bench.asking import Answering
 from workbench.bench.scripts import Exchange, Step
 
@@ -120,51 +122,45 @@ class Replay:
 
     async def assemble(self, memory: str = "") -> Assembled:
         """Return the request for the next call; a new step of compaction is stored, as the run does."""
-        summaries = dict(await self.store.newest([AGENT, ""]))
+        view = await self._view(memory)
         setting = self.setting
-        view = View(
+        frame = Frame(instruction=setting.instruction, tools=setting.tools)
+        assembled = assemble(self._read(view.summaries.get(AGENT)), frame, view)
+        if assembled.compacted is not None:
+            self._add(assembled.compacted, AGENT)
+        return assembled
+
+    async def _view(self, memory: str = "") -> View:
+        setting = self.setting
+        return View(
             agent=AGENT,
             run_id=f"run{self._runs}",
             invocation_id=f"run{self._runs}",
             filter_key=AGENT,
             policy=setting.policy,
-            summaries=summaries,
+            summaries=dict(await self.store.newest([AGENT, ""])),
             window=setting.window,
             sizes=self._sizes,
             blocks=(Block(kind="memory", text=memory),) if memory else (),
         )
-        frame = Frame(instruction=setting.instruction, tools=setting.tools)
-        assembled = assemble(self._read(summaries.get(AGENT)), frame, view)
-        if assembled.compacted is not None:
-            self._add(assembled.compacted, AGENT)
-        return assembled
 
     async def offer(self, source: Source, assembled: Assembled | None = None, *, forced: bool = False) -> Made:
         """Offer a summary, with the request about to be sent or last sent, and book what it cost."""
-        newest = (await self.store.newest([AGENT])).get(AGENT)
-        making = Making(
+        view = await self._view()
+        newest = view.summaries.get(AGENT)
+        making = Making.of(
+            view,
             history=self._read(newest),
-            filter_key=AGENT,
-            agent=AGENT,
-            policy=self.setting.policy,
             store=self.store,
             summarizer=self.summarizer,
             source=source,
             forced=forced,
             complete_from=newest.read_from if newest else 0,
-            base=newest,
-            request=assembled.request if assembled and not assembled.dropped_rounds else None,
-            request_tokens=assembled.untailored_tokens if assembled else 0,
-            request_parts=assembled.parts if assembled else (),
-            request_cached=self.costs.answering[-1].cached if self.costs.answering else None,
-            window=self.setting.window,
-            rates=DEFAULT_RATES,
+            sent=Sent.of(assembled, cached=self.costs.answering[-1].cached if self.costs.answering else None),
             model="bench",
-            sizes=self._sizes,
             now=self._clock.now,
             new_id=self._ids,
             monotonic=self._clock.monotonic,
-            run_id=f"run{self._runs}",
             request_started_at=self._clock.at,
             book=self._book,
         )
@@ -198,6 +194,8 @@ class Replay:
         for number, said in enumerate(exchange.said):
             kind = UserMessageKind.STEER if number else UserMessageKind.TURN
             self._add(UserMessage(id=self._ids(), parts=(TextPart(text=said),), kind=kind), "user")
+        if exchange.memory:
+            self._add(Preloaded(blocks=(("memory", exchange.memory),)), AGENT)
 
     def _answered(self, step: Step) -> None:
         response = self._ids()

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents import hints, jobs
 from agents.models.session import Session
+from agents.runtime.summary.report import Reason
 from agents.stores import summaries
 from workbench import contextwords
 from workbench.views.sessions import PageRequest, own_session, owner_id
@@ -25,16 +26,18 @@ OPEN = (QUEUED, "running")
 def summarise(request: PageRequest, thread_id: str) -> HttpResponse:
     """POST: have earlier messages summarised, whatever the triggers say; asking twice is asking once.
 
-    GET: what came of it, `{"state", "words"}`. state: none, queued, running, or done with a sentence in words.
+    Both: `{"state", "words"}`. GET: what came of it; state: none, queued, running, or done with a sentence in words.
+    POST: words say if a summary is being made already; what is asked for then waits for that one.
     """
     found = own_session(request, thread_id)
     if request.method == "GET":
         return JsonResponse(_outcome(request, found))
+    busy = summaries.being_made(owner_id=owner_id(request), thread_id=thread_id)
     with transaction.atomic():
         summaries.summarise_now(owner_id=owner_id(request), thread_id=thread_id)
     if not request.htmx:
         return redirect(reverse("session", args=[thread_id]))
-    return JsonResponse({"state": QUEUED, "words": ""}, status=202)
+    return JsonResponse({"state": QUEUED, "words": contextwords.outcome(Reason.HELD) if busy else ""}, status=202)
 
 
 @login_required

@@ -1,19 +1,20 @@
 """What a summarizer is given and gives back, and where others may look and change."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
-from agents.runtime.context.window import Window
+from agents.runtime.context.window import GUESS, Window
 from agents.runtime.events import Stored
 from agents.runtime.model import ModelRequest
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall, PartRef
 from agents.runtime.summaries import Summary
+from agents.runtime.summary.pieces import Reading
 from agents.runtime.summary.report import CallReport, Reason
 from agents.runtime.summary.text import Formatters, Line
-from agents.runtime.tokens import Rates
+from agents.runtime.tokens import DEFAULT_RATES, Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,32 +58,47 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One text that is wanted.
+class Terms:
+    """What holds for a summary from its order to its text, the same for who asks and who writes.
+
+    filter_key: the scope. window, rates: of the model that answers. run_id: of the run that asks or that planted the
+    job, "" outside one. book: stores a model call.
+    """
+
+    filter_key: str
+    policy: ContextPolicy
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
+    monotonic: Callable[[], float]
+    book: Callable[[ModelCall], Awaitable[None]]
+    window: Window = GUESS
+    rates: Rates = DEFAULT_RATES
+    run_id: str = ""
+    hooks: SummaryHooks = NO_HOOKS
+    formatters: Formatters = field(default_factory=Formatters)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def terms(self) -> dict[str, Any]:
+        """Return these values by name, for whoever takes them over."""
+        return {one.name: getattr(self, one.name) for one in fields(Terms)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(Terms):
+    """One text that is wanted, on these terms.
 
     events: to be covered, in order, all kinds of records. lines: what they say. base: the summary before. text: what
     the pre hook made of the lines, None = the lines; then it is all or nothing. language: "en" or "zh". parent: None =
-    no fork.
+    no fork. reading: of a text that takes many requests.
     """
 
     events: tuple[Stored, ...]
     lines: tuple[Line, ...]
     base: Summary | None
-    filter_key: str
-    policy: ContextPolicy
-    window: Window
-    rates: Rates
     language: str
-    now: Callable[[], datetime]
-    new_id: Callable[[], str]
-    monotonic: Callable[[], float]
-    book: Callable[[ModelCall], Awaitable[None]]
-    run_id: str = ""
+    reading: Reading
     text: str | None = None
     parent: Parent | None = None
-    hooks: SummaryHooks = NO_HOOKS
-    formatters: Formatters = field(default_factory=Formatters)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Final
 
 from agents.runtime.context import words
 from agents.runtime.context.digests import tool_json
+from agents.runtime.context.placeholders import short_arguments
 from agents.runtime.context.window import Window, budget
 from agents.runtime.events import AssistantMessage, Stored, UserMessage
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolSpec, text_message
@@ -133,9 +134,7 @@ def _omitted(message: Message) -> Message | None:
     if not message.tool_calls:
         return None
     calls = tuple(
-        replace(call, arguments=json.dumps({"left_out": f"{len(call.arguments)} characters"}))
-        if len(call.arguments) > 60
-        else call
+        replace(call, arguments=min(call.arguments, short_arguments(call.arguments), key=len))
         for call in message.tool_calls
     )
     return replace(message, tool_calls=calls)

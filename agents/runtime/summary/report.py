@@ -1,12 +1,25 @@
 """What is told about one making of a summary: why it began, how the model was asked, how it ended. Never any text."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
+
+
+class Told(StrEnum):
+    """What a person hears who asked for a summary."""
+
+    DONE = "done"
+    NOTHING = "nothing"  # nothing new
+    NO_GAIN = "no_gain"  # it would not be shorter
+    NO_TEXT = "no_text"
+    OFF = "off"  # there are none for this agent
+    BUSY = "busy"  # one is being made
+    FAILED = "failed"
 
 
 class Reason(StrEnum):
-    """How a making ended."""
+    """How a making ended. What that means to others stands in MEANINGS."""
 
     ADVANCED = "advanced"  # a new summary is stored
     NOTHING_NEW = "nothing_new"  # no event behind the boundary that is not to stay raw
@@ -17,6 +30,7 @@ class Reason(StrEnum):
     EMPTY = "empty"  # the model answered nothing
     MODEL_ERROR = "model_error"
     BUDGET = "budget"  # not even a small part fits the model that summarises
+    UNFINISHED = "unfinished"  # a text that takes many requests was read in part; the next making goes on from there
     HOOK_ERROR = "hook_error"  # a hook failed and was to abort
     NO_SUMMARIZER = "no_summarizer"
     INCOMPLETE = "incomplete"  # the history does not reach back to the boundary
@@ -25,6 +39,63 @@ class Reason(StrEnum):
     STORAGE = "storage"  # the database stayed away
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
+
+    @property
+    def told(self) -> Told:
+        """Return what a person hears."""
+        return MEANINGS[self].told
+
+    @property
+    def error(self) -> str:
+        """Return the label of summary_error_total, "" if it is no error."""
+        return MEANINGS[self].error
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a summary was wanted, and could not be made."""
+        return MEANINGS[self].told is Told.FAILED and bool(MEANINGS[self].error)
+
+    @property
+    def again(self) -> bool:
+        """Return whether the same, tried again later, may go well."""
+        return MEANINGS[self].again
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the rest is to be done as soon as it can be: that is no failure."""
+        return MEANINGS[self].waits
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an end means to a person, to the figures, and to a job."""
+
+    told: Told
+    error: str = ""
+    again: bool = False
+    waits: bool = False
+
+
+MEANINGS: Final[Mapping[Reason, Meaning]] = {
+    Reason.ADVANCED: Meaning(Told.DONE),
+    Reason.NOTHING_NEW: Meaning(Told.NOTHING),
+    Reason.NOT_DUE: Meaning(Told.NOTHING),
+    Reason.WOULD_NOT_PAY: Meaning(Told.NO_GAIN),
+    Reason.NOTHING_TO_SAY: Meaning(Told.NO_TEXT),
+    Reason.NOT_ALLOWED: Meaning(Told.OFF),
+    Reason.EMPTY: Meaning(Told.FAILED, "empty", again=True),
+    Reason.MODEL_ERROR: Meaning(Told.FAILED, "model", again=True),
+    Reason.BUDGET: Meaning(Told.FAILED, "budget"),
+    Reason.UNFINISHED: Meaning(Told.BUSY, waits=True),
+    Reason.HOOK_ERROR: Meaning(Told.FAILED, "hook"),
+    Reason.NO_SUMMARIZER: Meaning(Told.OFF, "no_summarizer"),
+    Reason.INCOMPLETE: Meaning(Told.FAILED),
+    Reason.HELD: Meaning(Told.BUSY, waits=True),
+    Reason.LOST_RACE: Meaning(Told.BUSY),
+    Reason.STORAGE: Meaning(Told.FAILED, "storage"),
+    Reason.TIMEOUT: Meaning(Told.FAILED, "model", again=True),
+    Reason.CANCELLED: Meaning(Told.FAILED, "cancelled"),
+}
 
 
 class Mode(StrEnum):

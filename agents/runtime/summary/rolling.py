@@ -1,4 +1,4 @@
-"""Making a summary: what is new, whether it is due and pays, who writes it, where the boundary goes.
+"""Making a summary of what coverage.py finds: who writes it, and how it is stored. making.py is the order for it.
 
     due    a trigger has fired and it would pay: no lock, no model, nothing read
     update the whole of it: under the scope's lock the summary before is read again, the text is written, and text and
@@ -9,119 +9,38 @@ new events; whatever fails, nothing changes. What a summary covers is summaries.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from agents.runtime.context.sizes import Sizes
-from agents.runtime.context.window import GUESS, Window
 from agents.runtime.errors import StorageUnavailable
-from agents.runtime.events import AssistantMessage, ContextCompacted, RunStarted, Stored, ToolReturned, UserMessage
-from agents.runtime.model import ModelRequest
+from agents.runtime.events import AssistantMessage, RunStarted, Stored, ToolReturned, UserMessage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.scopes import sees
-from agents.runtime.session import ModelCall, PartRef
-from agents.runtime.summaries import Boundary, Source, Summary, SummaryStore, covers
-from agents.runtime.summary import triggers
-from agents.runtime.summary.admission import Shown, Worth, weigh
+from agents.runtime.summaries import Boundary, Source, Summary
+from agents.runtime.summary.admission import Worth, weigh
 from agents.runtime.summary.asking import (
-    NO_HOOKS,
     Ask,
-    DynamicSummarizer,
     Edited,
     NoSummarizer,
     Parent,
     Summarizer,
     SummaryFailed,
-    SummaryHooks,
     Written,
     chosen,
 )
 from agents.runtime.summary.citations import kept
+from agents.runtime.summary.coverage import IN_RUN, Work, plan, shown
 from agents.runtime.summary.guarding import guarded, told
+from agents.runtime.summary.making import NOT_SENT, Made, Making
+from agents.runtime.summary.pieces import Reading
 from agents.runtime.summary.prompts import missing_headings
-from agents.runtime.summary.recent import Keep, SkipRecent, cut, open_runs, snapped
 from agents.runtime.summary.report import Reason, Report, Trigger
-from agents.runtime.summary.text import Formatters, Line, language, lines
-from agents.runtime.tokens import DEFAULT_RATES, Mix, Rates
+from agents.runtime.summary.text import language, lines
 
-WAIT_SHARE: Final = 0.5  # of the time for a making, for whoever makes this summary already
-IN_RUN: Final = (Source.RUN, Source.CALL)
+WAIT_SHARE: Final = 0.5  # of the time for a making in a run, for whoever makes this summary already
 CASCADING: Final = (Source.BACKGROUND, Source.ARCHIVE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Making:
-    """Everything one making needs.
-
-    history: the visible chain, oldest first, from complete_from on (0 = all of it); it must reach back to the boundary
-    of the summary before. filter_key: the scope. source: who asks. forced: no trigger needs to fire; kept rounds give
-    way if nothing else could be covered and nothing was before, or the conversation is archived. base: the newest
-    summary as the caller knows it, for `due`.
-    request: about to be sent or last sent, whose view is this scope: for the triggers, and what a fork is put behind;
-    None = what is new is measured, and there is no fork. request_tokens: 0 = not counted. request_parts: as in
-    Assembled. request_cached: tokens of it that the provider had cached, None = it did not say.
-    window, rates: of the model that answers. model: its name. run_id, request_started_at: of the run that asks or
-    that planted the job, "" and None outside one. sizes: mixes by event id, owned by the caller.
-    check: None = the policy's triggers. skip_recent: None = the policy's rounds. book: stores a model call.
-    report: hears of every making; what it raises is logged. cancelled: looked at before and after the model's call.
-    """
-
-    history: Sequence[Stored]
-    filter_key: str
-    agent: str
-    policy: ContextPolicy
-    store: SummaryStore
-    summarizer: Summarizer | DynamicSummarizer | None
-    source: Source
-    now: Callable[[], datetime]
-    new_id: Callable[[], str]
-    monotonic: Callable[[], float]
-    book: Callable[[ModelCall], Awaitable[None]]
-    forced: bool = False
-    complete_from: int = 0
-    base: Summary | None = None
-    request: ModelRequest | None = None
-    request_tokens: int = 0
-    request_parts: tuple[PartRef, ...] = ()
-    request_cached: int | None = None
-    window: Window = GUESS
-    rates: Rates = DEFAULT_RATES
-    model: str = ""
-    run_id: str = ""
-    request_started_at: datetime | None = None
-    sizes: dict[str, Mix] | None = None
-    check: triggers.Check | None = None
-    skip_recent: SkipRecent | None = None
-    formatters: Formatters = field(default_factory=Formatters)
-    report: Callable[[Report], None] | None = None
-    hooks: SummaryHooks = NO_HOOKS
-    cancelled: Callable[[], bool] = lambda: False
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """What came of it. advanced: the summary that was stored, None = nothing changed. copies: what was made of the
-    whole session's scope by cascade, () without one."""
-
-    reason: Reason
-    report: Report
-    advanced: Summary | None = None
-    copies: tuple["Made", ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
-    """What is to be covered, and why."""
-
-    base: Summary | None
-    trigger: Trigger
-    covered: tuple[Stored, ...] = ()
-    lines: tuple[Line, ...] = ()
-    worth: Worth | None = None
-    reason: Reason | None = None  # why there is nothing to do
 
 
 def due(making: Making) -> Trigger | None:
@@ -135,7 +54,7 @@ def due(making: Making) -> Trigger | None:
         return None
     if not allowed(making.policy, making.filter_key):
         return None
-    work = _plan(making, making.base)
+    work = plan(making, making.base)
     return work.trigger if work.reason is None else None
 
 
@@ -161,15 +80,15 @@ async def update(making: Making) -> Made:
 
 async def _scope(making: Making, trigger: Trigger | None = None) -> Made:
     """Make the summary of one scope. trigger: what fired elsewhere and counts here too."""
-    began = making.monotonic()
+    began, reading = making.monotonic(), Reading(making.store, making.filter_key)
     if not allowed(making.policy, making.filter_key):
         made = _ended(making, Reason.NOT_ALLOWED)
     else:
         try:
             async with asyncio.timeout(making.policy.summary_timeout_s):
-                made = await _held(making, trigger)
+                made = await _held(making, trigger, reading)
         except TimeoutError:
-            made = _ended(making, Reason.TIMEOUT)
+            made = _ended(making, Reason.UNFINISHED if reading.kept else Reason.TIMEOUT)
         except StorageUnavailable:
             made = _ended(making, Reason.STORAGE)
     latency_ms = (making.monotonic() - began) * 1000
@@ -181,134 +100,38 @@ async def _told(making: Making, made: Made) -> Made:
     return made
 
 
-async def _held(making: Making, trigger: Trigger | None) -> Made:
+async def _held(making: Making, trigger: Trigger | None, reading: Reading) -> Made:
     try:
         summarizer = chosen(making.summarizer, making.agent, making.run_id)
     except NoSummarizer as missing:
         return _ended(making, Reason.NO_SUMMARIZER, error=str(missing))
     key = making.filter_key
-    async with making.store.hold(key, wait_s=making.policy.summary_timeout_s * WAIT_SHARE) as held:
+    # A job has time to come again; a run has not.
+    wait_s = making.policy.summary_timeout_s * WAIT_SHARE if making.source in IN_RUN else 0.0
+    async with making.store.hold(key, wait_s=wait_s) as held:
         if not held:
             return _ended(making, Reason.HELD)
         if making.cancelled():
             return _ended(making, Reason.CANCELLED)
         base = (await making.store.newest([key])).get(key)
-        work = _plan(making, base, trigger)
+        work = plan(making, base, trigger)
         if work.reason is not None:
             error = "There is nothing to summarise." if making.forced and not making.history else ""
             return _ended(making, work.reason, work, error=error)
         try:
-            return await _advance(making, work, summarizer)
+            return await _advance(making, work, summarizer, reading)
         except SummaryFailed as failure:
             made = _ended(making, failure.reason, work, error=failure.message)
             return replace(made, report=replace(made.report, summarizer=summarizer.name, call=failure.call))
 
 
-def _plan(making: Making, base: Summary | None, trigger: Trigger | None = None) -> _Work:
-    """Return what is to be covered, or why nothing is."""
-    boundary = base.boundary if base else None
-    scoped = [s for s in making.history if sees(making.filter_key, s.origin.filter_key)]
-    fresh = [s for s in scoped if not covers(making.filter_key, boundary, s)]
-    sizes = Sizes(making.rates, making.sizes)
-    found = trigger or triggers.evaluate(
-        making.check or triggers.of_policy(making.policy), _facts(making, base, scoped, fresh, sizes)
-    )
-    work = _Work(base=base, trigger=found)
-    if not _reaches_back(making, base):
-        return replace(work, reason=Reason.INCOMPLETE)
-    if not fresh:
-        empty = making.forced and base is None
-        return replace(work, reason=Reason.NOTHING_TO_SAY if empty else Reason.NOTHING_NEW)
-    if not found.fired:
-        return replace(work, reason=Reason.NOT_DUE)
-    covered = fresh[: _until(making, base, fresh, sizes)]
-    if not covered:
-        return replace(work, reason=Reason.NOTHING_NEW)
-    said = lines(covered, making.formatters)
-    work = replace(work, covered=tuple(covered), lines=tuple(said))
-    if not said or (base is None and not any(line.person for line in said)):
-        return replace(work, reason=Reason.NOTHING_TO_SAY)
-    worth = weigh(covered, base, _shown(making, covered), sizes)
-    pays = worth.pays(making.policy, base, _calls(base, fresh), forced=making.forced)
-    return replace(work, worth=worth, reason=None if pays else Reason.WOULD_NOT_PAY)
-
-
-def _facts(
-    making: Making, base: Summary | None, scoped: Sequence[Stored], fresh: Sequence[Stored], sizes: Sizes
-) -> triggers.Facts:
-    before = next((s for s in reversed(scoped) if base and s.position <= base.boundary.position), None)
-    previous = (before.at, before.origin.run_id) if before else (base.boundary.at, "") if base else None
-    return triggers.Facts(
-        events=fresh,
-        filter_key=making.filter_key,
-        source=making.source,
-        window=making.window,
-        now=making.now(),
-        base=base,
-        forced=making.forced,
-        request_tokens=making.request_tokens,
-        new_tokens=0 if making.request_tokens else sum(sizes.event(stored) for stored in fresh),
-        model=making.model,
-        run_id=making.run_id,
-        request_started_at=making.request_started_at,
-        previous_at=previous,
-        attributes=making.attributes,
-    )
-
-
-def _reaches_back(making: Making, base: Summary | None) -> bool:
-    """Return whether every event behind the boundary is in the history."""
-    if base is None:
-        return making.complete_from <= 1
-    return not making.history or making.history[0].position <= base.boundary.position + 1
-
-
-def _until(making: Making, base: Summary | None, fresh: Sequence[Stored], sizes: Sizes) -> int:
-    """Return how many of the new events may be covered."""
-    if making.skip_recent is not None:
-        skipped = max(0, making.skip_recent(fresh))
-        return snapped(fresh, len(fresh) - skipped)
-    policy, still_open = making.policy, open_runs(making.history)
-    # A person who asks again is not to lose one recent round after the other; an archived conversation is over.
-    give_way = making.forced and (base is None or making.source is Source.ARCHIVE)
-    for rounds in range(policy.keep_rounds, -1, -1):
-        keep = Keep(rounds=rounds, tokens=policy.keep_tokens, open_runs=still_open, running_run=_running(making))
-        until = cut(fresh, keep, sizes.event)
-        if not give_way or any(line.text for line in lines(fresh[:until], making.formatters)):
-            break
-    return until
-
-
-def _calls(base: Summary | None, fresh: Sequence[Stored]) -> int:
-    """Return about how many calls to the model there were: half of the covered events are taken for answers."""
-    answers = {s.record.response_id for s in fresh if isinstance(s.record, AssistantMessage)}
-    return len(answers) + (base.covered_events // 2 if base else 0)
-
-
-def _shown(making: Making, covered: Sequence[Stored]) -> Shown:
-    """Return how the events are shown now. A person's message stays though it is covered if its turn goes on behind."""
-    last = covered[-1]
-    goes_on = {
-        s.origin.run_id
-        for s in making.history
-        if s.position > last.position and isinstance(s.record, UserMessage | AssistantMessage | ToolReturned)
-    } | {_running(making)}
-    steps = [s.record.up_to for s in making.history if isinstance(s.record, ContextCompacted)]
-    stays = {s.id for s in covered if isinstance(s.record, UserMessage) and s.origin.run_id in goes_on}
-    return Shown(policy=making.policy, up_to=max(steps, default=0), stays=stays)
-
-
-def _running(making: Making) -> str:
-    return making.run_id if making.source in IN_RUN else ""
-
-
-async def _advance(making: Making, work: _Work, summarizer: Summarizer) -> Made:
-    ask = await _ask(making, work)
+async def _advance(making: Making, work: Work, summarizer: Summarizer, reading: Reading) -> Made:
+    ask = await _ask(making, work, reading)
     written = await summarizer.write(ask)
     covered = work.covered[: written.covered]
     worth = work.worth
     if worth is None or len(covered) < len(work.covered):
-        worth = weigh(covered, work.base, _shown(making, covered), Sizes(making.rates, making.sizes))
+        worth = weigh(covered, work.base, shown(making, covered), Sizes(making.rates, making.sizes))
     summary = _summary(making, work, written, covered, worth, summarizer.name)
     if making.hooks.post is not None:
         changed = await guarded(making.hooks.post(summary), making.hooks.abort_on_error)
@@ -333,6 +156,8 @@ async def _advance(making: Making, work: _Work, summarizer: Summarizer) -> Made:
         summary = replace(summary, report=report.as_json())
         if not await making.store.advance(summary):
             reason = Reason.LOST_RACE
+        elif "pieces" in written.call.shrunk:
+            await reading.end()
     return Made(
         reason=reason,
         report=replace(report, reason=reason),
@@ -340,33 +165,17 @@ async def _advance(making: Making, work: _Work, summarizer: Summarizer) -> Made:
     )
 
 
-async def _ask(making: Making, work: _Work) -> Ask:
+async def _ask(making: Making, work: Work, reading: Reading) -> Ask:
     base_text = work.base.text if work.base else ""
-    parent = None
-    if making.request is not None:
-        parent = Parent(
-            request=making.request,
-            parts=making.request_parts,
-            cached=making.request_cached,
-        )
+    sent = making.sent
     ask = Ask(
+        **making.terms(),
         events=work.covered,
         lines=work.lines,
         base=work.base,
-        filter_key=making.filter_key,
-        policy=making.policy,
-        window=making.window,
-        rates=making.rates,
         language=language(work.lines, base_text),
-        now=making.now,
-        new_id=making.new_id,
-        monotonic=making.monotonic,
-        book=making.book,
-        run_id=making.run_id,
-        parent=parent,
-        hooks=making.hooks,
-        formatters=making.formatters,
-        attributes=making.attributes,
+        reading=reading,
+        parent=None if sent.request is None else Parent(request=sent.request, parts=sent.parts, cached=sent.cached),
     )
     return ask if making.hooks.pre is None else await _edited(making, ask, base_text)
 
@@ -397,7 +206,7 @@ async def _edited(making: Making, ask: Ask, base_text: str) -> Ask:
 
 
 def _summary(
-    making: Making, work: _Work, written: Written, covered: Sequence[Stored], worth: Worth, summarizer: str
+    making: Making, work: Work, written: Written, covered: Sequence[Stored], worth: Worth, summarizer: str
 ) -> Summary:
     last, base = covered[-1], work.base
     said = sum(isinstance(s.record, UserMessage | AssistantMessage | ToolReturned) for s in covered)
@@ -418,7 +227,7 @@ def _summary(
     return _worded(making, work, written.text.strip(), blank)
 
 
-def _worded(making: Making, work: _Work, text: str, summary: Summary) -> Summary:
+def _worded(making: Making, work: Work, text: str, summary: Summary) -> Summary:
     """Return the summary with this text: markers of unknown citations taken out, the others' citations kept."""
     text, citations = kept(text, making.history, work.base)
     return replace(summary, text=text, citations=citations, tokens=Sizes(making.rates).text(text))
@@ -431,7 +240,7 @@ def _read_from(history: Sequence[Stored], last: Stored) -> int:
     return started[-1] if started else min(s.position for s in own)
 
 
-def _ended(making: Making, reason: Reason, work: _Work | None = None, *, error: str = "") -> Made:
+def _ended(making: Making, reason: Reason, work: Work | None = None, *, error: str = "") -> Made:
     report = Report(reason=reason, filter_key=making.filter_key, source=making.source.value, error=error)
     if work is not None:
         report = replace(
@@ -460,13 +269,13 @@ async def _cascaded(making: Making) -> Made:
     if _alike(base, whole) and all(sees(making.filter_key, s.origin.filter_key) for s in making.history):
         made = await _scope(making)
         return replace(made, copies=(await _copied(full, made, whole),)) if made.advanced else made
-    if making.request is not None and making.policy.fork != "off":
+    if making.sent.request is not None and making.policy.fork != "off":
         return await _scope(making)
-    trigger = _plan(making, base).trigger
+    trigger = plan(making, base).trigger
     if not trigger.fired:
         return await _scope(making)
     begins = making.complete_from or (making.history[0].position if base and making.history else 0)
-    full = replace(full, request=None, request_tokens=0, complete_from=begins)
+    full = replace(full, sent=NOT_SENT, complete_from=begins)
     made, copy = await asyncio.gather(_scope(making, trigger), _scope(full, trigger))
     return replace(made, copies=(copy,))
 

@@ -77,7 +77,7 @@ class ModelSummarizer:
     The first request is a fork if there is a parent and fork.py says so, else it stands alone. One retry at half the
     budget, standing alone: if the provider says that the request was too long, or if a fork was answered without a
     word (a tool call, say). If not even the smallest part of what is new fits, that is read piece by piece, each
-    with what came of those before. Every call is booked, with the parts it was made of.
+    with what came of those before, in several makings if need be. Every call is booked, with the parts it was made of.
     """
 
     def __init__(self, model: Model, name: str = "", prompts: PromptChoice = by_policy) -> None:
@@ -116,22 +116,21 @@ class ModelSummarizer:
     async def _in_pieces(self, ask: Ask, prompts: Prompts, most: int, used: CallReport = NOT_CALLED) -> Written:
         """Give the writer the smallest part in several requests. used: what was called for it before.
 
-        Raises SummaryFailed; budget before any call.
+        Raises SummaryFailed: unfinished if the next making is to go on; budget before any call.
         """
 
         def tokens(text: str, previous: str) -> int:
             return fork.request_tokens(_told(ask, prompts, text, previous), ask.rates)
 
         covered = _smallest(ask)
-        rest, previous = _text(ask, covered), ask.base.text if ask.base else ""
-        room, most_calls = most - tokens("", ""), used.calls + 2 * MOST_PIECES
-        if room <= 0 or ask.rates.tokens(measure(rest)) > room * PREVIOUS_SHARE * MOST_PIECES:
-            raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)
-        while rest:
+        whole, base_id = _text(ask, covered), ask.base.id if ask.base else ""
+        read, previous = await ask.reading.so_far(whole, base_id, ask.base.text if ask.base else "")
+        room = most - tokens("", "")
+        for _ in range(MOST_PIECES):
             if tokens("", previous) > (bound := most - room * PREVIOUS_SHARE):
                 previous = _middle_out(previous, lambda kept: tokens("", kept) <= bound)
-            piece = next_piece(rest, partial(_fits, tokens, previous, most))
-            if not piece or used.calls >= most_calls:
+            piece = next_piece(whole[read:], partial(_fits, tokens, previous, most))
+            if not piece:
                 raise SummaryFailed(Reason.BUDGET, _TOO_LARGE, used)
             attempt = _Attempt(
                 request=_told(ask, prompts, piece, previous),
@@ -142,9 +141,12 @@ class ModelSummarizer:
             )
             answer = _after(await self._call(ask, attempt, most), used)
             _check(answer)
-            rest, previous, used = rest[len(piece) :], answer.text, answer.call
-        name = self._model.info.name
-        return Written(text=previous, covered=covered, call=used, model=name, headings=prompts.headings)
+            read, previous, used = read + len(piece), answer.text, answer.call
+            if read == len(whole):
+                name = self._model.info.name
+                return Written(text=previous, covered=covered, call=used, model=name, headings=prompts.headings)
+            await ask.reading.keep(whole[:read], base_id, previous)
+        raise SummaryFailed(Reason.UNFINISHED, f"{read} of {len(whole)} characters are read.", used)
 
     def _window(self, ask: Ask) -> Window:
         own = self._model.info.window_tokens if ask.policy.summary_model else None

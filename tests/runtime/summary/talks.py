@@ -25,13 +25,15 @@ from agents.runtime.model import Message, ModelRequest, Role, TextPart, ToolCall
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source
+from agents.runtime.summary.making import Made, Making, Sent
 from agents.runtime.summary.report import Report
-from agents.runtime.summary.rolling import Made, Making, update
+from agents.runtime.summary.rolling import update
 from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.runtime.testing import ScriptedModel, text, turn
 from agents.runtime.tokens import estimate_record
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SENT = {"": "request", "_tokens": "tokens", "_cached": "cached"}
 KEY = "assistant"
 # Every new event is enough, everything may be covered: what a test wants otherwise it says.
 POLICY = ContextPolicy(
@@ -148,6 +150,8 @@ class Desk:
         self.more = more
 
     def making(self, talk: Talk | Sequence[Stored], **more: Any) -> Making:
+        """Return an order. more: its fields, and request, request_tokens, request_cached of what was sent."""
+        sent = {name: more.pop(f"request{n}") for n, name in SENT.items() if f"request{n}" in more}
         values: dict[str, Any] = {
             "history": talk.history if isinstance(talk, Talk) else talk,
             "filter_key": KEY,
@@ -162,6 +166,7 @@ class Desk:
             "book": self.book,
             "report": self.reports.append,
             "window": Window(tokens=128_000, source="test"),
+            "sent": Sent(**sent),
         }
         return Making(**{**values, **self.more, **more})
 

@@ -121,7 +121,7 @@ def test_boundaries_only_move_forward_over_what_was_given_and_the_next_request_g
     async def go() -> None:
         desk = Desk(policy=policy)
         desk.model.turns = answers(kinds * 64)  # type: ignore[assignment]  # functions are turns too
-        talk = Talk()
+        talk, since = Talk(), 0
         for number, (kind, size, words) in enumerate(played):
             play(talk, kind, size, words, number)
             raw = list(talk.history)
@@ -140,8 +140,11 @@ def test_boundaries_only_move_forward_over_what_was_given_and_the_next_request_g
             requests = desk.model.requests[asked:]
             requests = requests if "pieces" in made.report.call.shrunk else requests[-1:]
             given = "".join(message.text for request in requests for message in request.messages)
+            # a long text may have been read in part by makings that then failed
+            read = given + str(desk.model.requests[since:] if "pieces" in made.report.call.shrunk else "")
+            since = len(desk.model.requests)
             scoped = [s for s in talk.history if sees(KEY, s.origin.filter_key)]
-            assert all(words_of(s) in given for s in scoped if low < s.position <= high)
+            assert all(words_of(s) in read for s in scoped if low < s.position <= high)
             if made.report.call.mode is Mode.STANDALONE:
                 assert not any(f"{w} " in given for s in scoped if s.position > high and (w := words_of(s)))
             assert not torn(talk.history, high)

@@ -194,7 +194,8 @@ async def test_context_2_13_two_makings_of_one_scope_make_one_call_and_other_sco
     desk = Desk(turn(text("Short."), WaitFor(go, reached)), turn(text("Other.")))
     first = asyncio.create_task(desk.update(talk))
     await soon(reached)
-    second = asyncio.create_task(desk.update(talk))
+    second = asyncio.create_task(desk.update(talk, source=Source.CALL))  # a run waits for what is made already
+    assert (await desk.update(talk)).reason is Reason.HELD  # a job comes again
     other = await desk.update(talk, filter_key="")
     assert other.advanced is not None and not first.done()
     go.set()
