@@ -74,8 +74,18 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Messages that are not shown: those between two positions, both left out."""
+
+    after: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """A stretch of a conversation. before: position to read older ones from, 0 if there are none.
+
+    above: an older stretch over these entries; gap: what is left out between the two.
 
     run_id: the run going on, "" if none; its own records are not in `entries`: the socket replays them.
     last_run, last_state: the newest run that `entries` knows. default_model: an answer by another one says so; "" if
@@ -92,6 +102,38 @@ class Transcript:
     default_model: str = ""
     divider: Divider | None = None
     divider_at: int = 0
+    above: "Transcript | None" = None
+    gap: Gap | None = None
+
+    def place(self, position: int) -> str:
+        """Return the name of the heading over what shows this position, or comes after it; "" = it is not here yet."""
+        shown = [*(self.above.entries if self.above else ()), *self.entries]
+        under = next((entry for entry in shown if entry.until >= position), None)
+        if under is None and shown and not self.run_id:
+            under = shown[-1]
+        return f"h{under.position}" if under else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """The message that the address of a conversation asks for. at: as it stands there; found: it is there.
+
+    target, place: the message or call, and the heading over it; "" = something between messages, not shown yet. It
+    stands in version `version` of `versions`, which line `fork` shows, if that is not the one shown; place is then
+    where the two part.
+    """
+
+    at: str
+    found: bool
+    target: str = ""
+    place: str = ""
+    fork: int | None = None
+    version: int = 0
+    versions: int = 0
+
+    @property
+    def elsewhere(self) -> bool:
+        return self.fork is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +141,8 @@ class SessionPage:
     """The conversation page. new: nothing was said yet, and the thread exists in this page only.
 
     models: names to choose from, the default first; none if there is no choice. window: what the last request took of
-    its model's window, as CUSTOM `workbench.context` tells it; None before the first.
+    its model's window, as CUSTOM `workbench.context` tells it; None before the first. landed: None = the address names
+    no message.
     """
 
     me: Me
@@ -114,6 +157,7 @@ class SessionPage:
     starters: tuple[wording.Starter, ...] = ()
     archived: bool = False
     window: dict[str, Any] | None = None
+    landed: Landed | None = None
     words: dict[str, Any] = field(default_factory=wording.words)
 
 

@@ -107,6 +107,8 @@ def tool_failures() -> dict[str, str]:
         "edit_not_found": _("The text to replace is not in the file, or stands there more than once."),
         "document_not_found": _("There is no such document among those to answer from."),
         "document_unread": _("Its text can't be read, or not yet."),
+        "event_not_found": _("There is no such message in your conversations."),
+        "past_not_read": _("Earlier messages could not be read just now."),
     }
 
 

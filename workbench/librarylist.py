@@ -7,8 +7,6 @@ from urllib.parse import urlencode
 
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -18,6 +16,7 @@ from artifacts.library import Line, Shelf, Wanted
 from workbench import documents, documentwords
 from workbench.contexts import Me, Sessions
 from workbench.documents import Document
+from workbench.localtime import brief
 from workbench.previews import IMAGES, Kind, kind_of
 
 Q_CHARS = 200
@@ -173,7 +172,7 @@ def row(line: Line, *, in_collection: bool = False) -> Row:
         passages=line.passages,
         collection="" if in_collection else line.collection,
         changed=line.changed_at,
-        changed_words=_when(line.changed_at),
+        changed_words=brief(line.changed_at),
     )
 
 
@@ -242,12 +241,3 @@ def _lead(total: int, ready: int) -> str:
 
 def _count(n: int) -> str:
     return ngettext("{n} document", "{n} documents", n).format(n=n)
-
-
-def _when(at: datetime) -> str:
-    """Return a time of today as a clock shows it, another as its day."""
-    local = timezone.localtime(at)
-    today = timezone.localdate()
-    if local.date() == today:
-        return local.strftime("%H:%M")
-    return date_format(local, _("j M") if local.year == today.year else _("j M Y"))

@@ -3,9 +3,12 @@
 import functools
 import zoneinfo
 from collections.abc import Callable
+from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 
 def in_own_time(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -28,3 +31,12 @@ def zone_of(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return None
+
+
+def brief(at: datetime) -> str:
+    """Return a time of today as a clock shows it, another as its day."""
+    local = timezone.localtime(at)
+    today = timezone.localdate()
+    if local.date() == today:
+        return local.strftime("%H:%M")
+    return date_format(local, _("j M") if local.year == today.year else _("j M Y"))

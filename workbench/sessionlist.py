@@ -42,6 +42,12 @@ def load(owner_id: int, *, current: str = "", cursor: str = "", archived: bool =
     )
 
 
+def recent(owner_id: int, most: int) -> tuple[tuple[datetime, Row], ...]:
+    """Return the conversations used last, without archived ones, and when that was."""
+    rows = _with_state(visible(owner_id).filter(archived_at=None), owner_id).order_by("-active_at", "-id")
+    return tuple((session.active_at, row(session)) for session in rows[:most])
+
+
 def one(owner_id: int, thread_id: str, *, current: str = "") -> Row | None:
     """Return one conversation as a row of the list; None if it is not there."""
     session = _with_state(visible(owner_id).filter(thread_id=thread_id), owner_id).first()

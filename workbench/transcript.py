@@ -1,11 +1,10 @@
 """Stored records -> what the conversation page shows. Pure; the scripts build the same things from live events."""
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agents.protocols.agui import blocks, history
+from agents.protocols.agui import blocks
 from agents.runtime.artifacts import ArtifactRef
 from agents.runtime.errors import ToolFailure
 from agents.runtime.events import (
@@ -23,7 +22,7 @@ from agents.runtime.events import (
 )
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.stores.lines import Branching
-from workbench import contextwords, documentwords, failurewords, wording
+from workbench import citations, contextwords, documentwords, failurewords, wording
 
 ENDED_WITH_RUN = frozenset({ToolFailure.LOST, ToolFailure.RUN_ENDED})  # nobody went on without it
 BRIEF_MS = 50  # a shorter time is not worth a number
@@ -94,7 +93,7 @@ class Phase:
 
 @dataclass(slots=True, kw_only=True)
 class Prose:
-    """Text of an answer, as sanitised HTML. citations: those it links to, as JSON of the wire."""
+    """Text of an answer, as sanitised HTML. citations: those it links to, as citations.as_json writes them."""
 
     message_id: str
     html: str
@@ -204,8 +203,9 @@ class Answer:
 class _Builder:
     """Walks the records once, oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, gone: Collection[str]) -> None:
         self.entries: list[Said | Answer] = []
+        self._gone = gone
         self._answers: dict[str, Answer] = {}  # run id -> its newest article
         self._started: dict[str, datetime] = {}
         self._models: dict[str, str] = {}
@@ -278,7 +278,7 @@ class _Builder:
             self._phase(answer).steps.append(done)
             answer.step_total += 1
         if record.text.strip():
-            cited = json.dumps([history.citation(one) for one in record.citations], ensure_ascii=False)
+            cited = citations.as_json(record.citations, self._gone)
             lang = wording.language(record.text)
             html = blocks.render(record.text)
             answer.parts.append(Prose(message_id=record.id, html=html, citations=cited, lang=lang))
@@ -326,12 +326,13 @@ class _Builder:
         answer.code, answer.message, answer.reference = record.code, record.message, record.reference
 
 
-def build(stored: Iterable[Stored]) -> list[Said | Answer]:
+def build(stored: Iterable[Stored], gone: Collection[str] = ()) -> list[Said | Answer]:
     """Return messages and answers in order. A run's answer is split where the person steered it.
 
-    stored: oldest first, one visible chain. Calls without a result show as running only while their run is open.
+    stored: oldest first, one visible chain. gone: threads whose messages cannot be opened any more. Calls without a
+    result show as running only while their run is open.
     """
-    builder = _Builder()
+    builder = _Builder(gone)
     for one in stored:
         builder.add(one)
     for entry in builder.entries:

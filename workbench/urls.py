@@ -3,7 +3,7 @@ from django.urls import include, path, register_converter
 
 from workbench import api, health, metrics
 from workbench.addresses import ThreadIdConverter
-from workbench.views import account, documents, files, inspector, library, sessions, upkeep
+from workbench.views import account, documents, files, inspector, library, search, sessions, upkeep
 
 register_converter(ThreadIdConverter, "thread")
 
@@ -23,6 +23,7 @@ urlpatterns = [
     path("c/<thread:thread_id>/unarchive/", upkeep.unarchive, name="unarchive"),
     path("c/<thread:thread_id>/summarise/", upkeep.summarise, name="summarise"),
     path("sessions/<thread:thread_id>/inspector/", inspector.show, name="inspector"),
+    path("search/", search.search, name="search"),
     path("library/", library.library, name="library"),
     path("library/rows/", library.rows, name="library_rows"),
     path("library/picker/", library.picker, name="library_picker"),

@@ -94,6 +94,26 @@ TOOLS: dict[str, ToolWords] = {
         phase=gettext_lazy("Looked at the list of documents"),
         argument="query",
     ),
+    "session_search": ToolWords(
+        running=gettext_lazy("Looking for {what} in earlier messages"),
+        done=gettext_lazy("Looked for {what} in earlier messages"),
+        failed=gettext_lazy("Could not look for {what} in earlier messages"),
+        bare_running=gettext_lazy("Looking through earlier messages"),
+        bare_done=gettext_lazy("Looked through earlier messages"),
+        bare_failed=gettext_lazy("Could not look through earlier messages"),
+        phase=gettext_lazy("Looked through earlier messages"),
+        argument="query",
+    ),
+    "session_load": ToolWords(
+        running=gettext_lazy("Reading {what}"),
+        done=gettext_lazy("Read {what}"),
+        failed=gettext_lazy("Could not read {what}"),
+        bare_running=gettext_lazy("Reading an earlier message"),
+        bare_done=gettext_lazy("Read an earlier message"),
+        bare_failed=gettext_lazy("Could not read an earlier message"),
+        phase=gettext_lazy("Looked through earlier messages"),
+        argument="",  # its ids say nothing to a person
+    ),
 }
 OTHER = ToolWords(
     running=gettext_lazy("Using {what}"),
@@ -161,7 +181,21 @@ _PLACE = re.compile(  # artifacts.reading and runtime.knowledge.stretch_words wr
 def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
     """Return what a call brought, in a person's words: a place, what a search counted, else the tool's summary."""
     if name == "search_knowledge" and "hits" in data:
-        return _found_note(len(data["hits"]), data.get("documents", 0))
+        documents = data.get("documents", 0)
+        return _found_note(
+            len(data["hits"]),
+            ngettext("{n} passage", "{n} passages", len(data["hits"])),
+            ngettext("{n} document", "{n} documents", documents).format(n=documents),
+        )
+    if name == "session_search" and "hits" in data:
+        conversations = data.get("conversations", 0)
+        return _found_note(
+            len(data["hits"]),
+            ngettext("{n} message", "{n} messages", len(data["hits"])),
+            ngettext("{n} conversation", "{n} conversations", conversations).format(n=conversations),
+        )
+    if name == "session_load" and "count" in data:
+        return ngettext("{n} message", "{n} messages", data["count"]).format(n=data["count"])
     if name == "list_documents" and "documents" in data:
         return ngettext("{n} document", "{n} documents", data["documents"]).format(n=data["documents"])
     found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name in ("read_artifact", "read_document") else None
@@ -175,13 +209,10 @@ def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
     return words["under"].format(place=place, heading=heading) if heading else place
 
 
-def _found_note(passages: int, documents: int) -> str:
-    if not passages:
+def _found_note(hits: int, found: str, places: str) -> str:
+    if not hits:
         return _("nothing found")
-    return _("{passages} from {documents}").format(
-        passages=ngettext("{n} passage", "{n} passages", passages).format(n=passages),
-        documents=ngettext("{n} document", "{n} documents", documents).format(n=documents),
-    )
+    return _("{passages} from {documents}").format(passages=found.format(n=hits), documents=places)
 
 
 def phase_name(tools: list[tuple[str, str]]) -> str:
@@ -336,6 +367,10 @@ def run_words() -> dict[str, str]:
         "passages": ngettext("{n} passage", "{n} passages", 2),
         "document": ngettext("{n} document", "{n} documents", 1),
         "documents": ngettext("{n} document", "{n} documents", 2),
+        "message": ngettext("{n} message", "{n} messages", 1),
+        "messages": ngettext("{n} message", "{n} messages", 2),
+        "conversation": ngettext("{n} conversation", "{n} conversations", 1),
+        "conversations": ngettext("{n} conversation", "{n} conversations", 2),
     }
 
 

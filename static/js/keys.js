@@ -1,4 +1,5 @@
 // Shortcuts of the whole page. Single letters are never taken; what the browser needs is left alone.
+import { toggleFind } from "find";
 import { toggleSidebar } from "sidebar";
 
 // on: { stop(), focusComposer(), copyLast() }; each may be missing on pages without a conversation.
@@ -8,6 +9,7 @@ export function watchKeys(on = {}) {
     const command = e.ctrlKey || e.metaKey;
     if (e.key === "Escape" && e.shiftKey) return take(e, on.focusComposer);
     if (e.key === "Escape" && !e.repeat && !command && !layerOpen()) return take(e, on.stop);
+    if (command && !e.shiftKey && !e.altKey && e.code === "KeyK") return take(e, toggleFind);
     if (command && e.shiftKey && e.code === "KeyO") return take(e, () => document.querySelector(".row-new").click());
     if (command && e.shiftKey && e.code === "KeyS") return take(e, toggleSidebar);
     if (command && e.shiftKey && e.code === "Semicolon") return take(e, on.copyLast);

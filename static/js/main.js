@@ -6,6 +6,7 @@ import { edit } from "edit";
 import { Gone } from "gone";
 import { hints } from "hints";
 import { watchKeys } from "keys";
+import { watchLanding } from "landing";
 import { answerMarkdown } from "markdown";
 import { Panel } from "panel";
 import { Pill } from "pill";
@@ -74,6 +75,7 @@ thread = new Thread(id, transcript.known, {
 const panel = new Panel(byId("panel"), { csrf, hold: (change) => scroll.hold(change) });
 document.addEventListener("workbench:artifact", (e) => panel.artifact(e.detail.ref, e.detail.runId));
 scroll.open(`scroll:${id}`);
+const landed = watchLanding({ main, show: (node) => scroll.show(node), address: () => transcript.address });
 socket = new Socket(`${location.origin.replace(/^http/, "ws")}/ws/agui/`, {
   open: () => { pill.back(); thread.opened(); },
   frame: (frame) => thread.frame(frame),
@@ -81,10 +83,15 @@ socket = new Socket(`${location.origin.replace(/^http/, "ws")}/ws/agui/`, {
   signedOut: () => pill.signedOut(),
 });
 transcript.seen();
-if (!matchMedia("(pointer: coarse)").matches) composer.focus(); // on a phone the keyboard would cover the page
+if (!landed && !matchMedia("(pointer: coarse)").matches) composer.focus(); // on a phone the keyboard would cover the page
 watchKeys({ stop: () => thread.stop(), focusComposer: () => composer.focus(), copyLast });
 document.addEventListener("workbench:title", (e) => showTitle(e.detail));
 document.addEventListener("click", pressed);
+const wish = isNew && new URLSearchParams(location.search).get("ask"); // the search leads here with what it did not find
+if (wish) {
+  composer.begin(wish, false);
+  history.replaceState(null, "", location.pathname);
+}
 main.dataset.ready = "";
 
 // A new conversation gets its address with its first message.
@@ -121,6 +128,7 @@ function pressed(e) {
     starter: () => welcome.start(button, composer),
     undelete: () => gone.undo(transcript.address, csrf),
     "start-anew": () => gone.takeAlong(),
+    "leave-landed": () => { byId("landed").remove(); composer.focus(); },
     retry: () => again("retry", article),
     continue: () => again("continue", article),
     edit: () => change(article),

@@ -80,12 +80,23 @@ export class Scroll {
     this.#show();
   }
 
-  // Runs a change above the viewport without moving what is read.
+  // Puts what was asked for into the upper third.
+  show(node) {
+    this.follow = false;
+    this.#box.scrollTop = this.#topOf(node) - Math.max(TOP_PX, (this.#box.clientHeight - this.#dock.offsetHeight - node.offsetHeight) / 3);
+    this.#last = this.#box.scrollTop;
+    this.#show();
+  }
+
+  // Runs a change above the viewport without moving what is read, also if it is fetched anew meanwhile.
   hold(change) {
-    const pin = [...this.#thread.querySelectorAll("article")].find((a) => a.getBoundingClientRect().bottom > 0);
+    const edge = this.#box.getBoundingClientRect().top;
+    const pin = [...this.#thread.querySelectorAll("article")].find((a) => a.getBoundingClientRect().bottom > edge);
     const before = pin?.getBoundingClientRect().top ?? 0;
+    const heading = pin?.getAttribute("aria-labelledby");
     change();
-    if (pin?.isConnected) this.#box.scrollTop += pin.getBoundingClientRect().top - before;
+    const now = pin?.isConnected ? pin : document.getElementById(heading)?.closest("article");
+    if (now) this.#box.scrollTop += now.getBoundingClientRect().top - before;
     this.#last = this.#box.scrollTop;
   }
 

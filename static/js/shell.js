@@ -1,4 +1,5 @@
 // What every page has: theme, time zone, menus, sidebar, toasts, IME-safe fields.
+import { toggleFind, watchFind } from "find";
 import { guard } from "ime";
 import { showShortcuts, watchKeys } from "keys";
 import { restoreSidebar, toggleSidebar, watchSidebar } from "sidebar";
@@ -65,6 +66,7 @@ menus();
 leaving();
 restoreSidebar();
 watchSidebar();
+watchFind();
 watchToasts(document.getElementById("toasts"));
 if (!document.getElementById("composer")) watchKeys();
 document.addEventListener("click", (e) => {
@@ -75,4 +77,5 @@ document.addEventListener("click", (e) => {
   else if (button.dataset.act === "toggle-sidebar") toggleSidebar();
   else if (button.dataset.act === "close-sidebar" && document.body.dataset.side) document.body.dataset.side = "closed";
   else if (button.dataset.act === "shortcuts") showShortcuts();
+  else if (button.dataset.act === "find" && !e.ctrlKey && !e.metaKey && !e.shiftKey && toggleFind()) e.preventDefault();
 });

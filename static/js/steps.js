@@ -8,7 +8,7 @@ const BIG_ARGUMENTS = 2_000; // characters, from which their size is worth showi
 
 export function row(item) {
   const node = clone(item.kind === "thought" ? "t-thought" : "t-step");
-  if (item.kind === "tool") slot(node, "stop").dataset.call = item.id;
+  if (item.kind === "tool") node.dataset.call = slot(node, "stop").dataset.call = item.id;
   const fold = node.querySelector(".step-fold");
   fold.addEventListener("toggle", () => { if (fold.dataset.byApp !== String(fold.open)) fold.dataset.touched = ""; });
   return node;

@@ -27,7 +27,7 @@ export class Transcript {
     this.#on = on;
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.seen(); });
     document.body.addEventListener("htmx:beforeSwap", (e) => {
-      if (!e.detail.target?.matches(".older") || !e.detail.shouldSwap) return;
+      if (!e.detail.target?.matches(".older, .gap") || !e.detail.shouldSwap) return;
       e.detail.shouldSwap = false; // so that what is read stays where it is
       this.#scroll.hold(() => e.detail.target.replaceWith(...this.#entries(e.detail.xhr.responseText)));
     });
@@ -81,7 +81,8 @@ export class Transcript {
     }
     this.#busy = true;
     const run = this.#on.run();
-    const response = await this.#ask(query);
+    const { at } = this.#main.dataset; // the message the page was opened at stays on it
+    const response = await this.#ask(at ? `${query || "?"}&at=${encodeURIComponent(at)}` : query);
     this.#busy = false;
     if (run !== this.#on.run()) this.#again = true; // one began meanwhile, and the answer may not know it
     else if (response?.redirected) location.reload();

@@ -65,6 +65,14 @@ export function clock(at) {
   return new Date(at).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
+// A day and a time: "3 May, 14:02", of another year "3 May 2025, 14:02"; "" for none.
+export function moment(at) {
+  if (!at) return "";
+  const day = new Date(at);
+  const year = day.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+  return day.toLocaleString(locale === "en" ? "en-GB" : locale, { day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+}
+
 // A call's intent as [before, what, after]. args may be half a JSON object: what is there already is shown.
 // state: of a step; what was cancelled was only begun.
 export function sentence(name, args, state) {
@@ -79,10 +87,13 @@ export function sentence(name, args, state) {
 
 // What a call brought: of a text the place, of a search the counts; else the tool's own summary. As in wording.py.
 export function toolNote(name, summary, data) {
-  if (name === "search_knowledge" && data.hits) {
-    const [passages, documents] = [counted("passage", data.hits.length), counted("document", data.documents)];
+  const kinds = { search_knowledge: ["passage", "document"], session_search: ["message", "conversation"] }[name];
+  if (kinds && data.hits) {
+    const passages = counted(kinds[0], data.hits.length);
+    const documents = counted(kinds[1], data[`${kinds[1]}s`] ?? 0);
     return data.hits.length ? say("found", { passages, documents }) : say("nothingFound");
   }
+  if (name === "session_load" && "count" in data) return counted("message", data.count);
   if (name === "list_documents" && "documents" in data) return counted("document", data.documents);
   const pattern = /^(?:sheet (.*), )?(page|line|row)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s;
   const found = ["read_artifact", "read_document"].includes(name) && pattern.exec(data.anchor ?? "");

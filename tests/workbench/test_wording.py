@@ -44,6 +44,24 @@ def test_what_a_search_found_is_told_in_the_persons_language() -> None:
         assert tool_note("read_document", "x", {"anchor": "pages 2-3"}) == "第 2–3 页"
 
 
+def test_what_was_found_in_the_past_is_told_in_the_persons_language() -> None:
+    data = {"hits": [{}] * 3, "conversations": 1}
+    with override("en"):
+        assert tool_note("session_search", "3 hits in 1 conversation", data) == "3 messages from 1 conversation"
+        assert tool_note("session_search", "x", {"hits": [], "conversations": 0}) == "nothing found"
+        assert tool_note("session_load", "user, 2026-03-01", {"count": 1}) == "1 message"
+        assert tool_sentence("session_search", '{"query": "paint"}', "done") == (
+            "Looked for ",
+            "paint",
+            " in earlier messages",
+        )
+        assert tool_sentence("session_load", '{"event_id": "e1"}', "running") == ("Reading an earlier message", "", "")
+    with override("zh-hans"):
+        assert tool_note("session_search", "x", data) == "3 条消息，来自 1 个对话"
+        assert "".join(tool_sentence("session_search", '{"query": "预算"}', "running")) == "正在以前的消息中查找 预算"
+        assert tool_sentence("session_load", "{}", "failed") == ("无法读取以前的消息", "", "")
+
+
 def test_what_other_tools_say_stands_as_it_is() -> None:
     assert tool_note("search", "3 hits", {"anchor": "page 3"}) == "3 hits"
     assert tool_note("read_artifact", "2 files", {}) == "2 files"

@@ -1,6 +1,6 @@
 """One model call as it was sent: made again from its parts and checked against its hash, beside the call before."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,10 +10,11 @@ from agents.models.model_call import ModelCall
 from agents.runtime.context.digests import request_sha256
 from agents.runtime.context.rendering import render
 from agents.runtime.events import Stored
+from agents.runtime.knowledge import Citation
 from agents.runtime.model import ModelRequest
 from agents.runtime.session import PartRef
 from artifacts import rows
-from workbench import contextwords, wording
+from workbench import citations, contextwords, documentwords, wording
 from workbench.inspector import parts as inspectedparts
 from workbench.inspector import words as inspectorwords
 from workbench.inspector.partdiff import Change, Difference, difference, sent
@@ -25,6 +26,15 @@ PART_CHARS: Final = 1_200  # of a part's text on the page; all of it is one link
 WHOLE_CHARS: Final = 200_000
 MOST_CHANGES: Final = 40
 REBUILT: Final = frozenset({ModelCall.Purpose.CHAT, ModelCall.Purpose.TITLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """A message that a part quotes. title: of its conversation. address: "" = the conversation is gone."""
+
+    title: str
+    at: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +59,7 @@ class Part:
     source: str
     problem: str
     gone: tuple[str, ...]
+    quoted: tuple[Quoted, ...]
     open: bool
 
 
@@ -229,8 +240,10 @@ def _parts(parts: Sequence[PartRef], row: ModelCall, known: Known, address: Addr
     largest = max((sent(part) for part in parts), default=0)
     names, roles = inspectorwords.tags(), inspectorwords.roles()
     gone = _gone(parts, known, row.owner_id)
+    messages = [inspectedparts.messages_of(part, known) for part in parts]
+    threads = citations.gone(row.owner_id, (one for quoted in messages for one in quoted))
     out: list[Part] = []
-    for number, part in enumerate(parts, 1):
+    for number, (part, quoted) in enumerate(zip(parts, messages, strict=True), 1):
         role, text = told(part, known)
         limit = WHOLE_CHARS if number == whole else PART_CHARS
         tag = inspectedparts.tag_of(part)
@@ -250,10 +263,19 @@ def _parts(parts: Sequence[PartRef], row: ModelCall, known: Known, address: Addr
                 source=address.source(part, known),
                 problem=inspectedparts.missing(part, known),
                 gone=tuple(f.name for f in inspectedparts.files_of(part, known) if f.artifact_id in gone),
+                quoted=tuple(_quoted(one, threads) for one in quoted),
                 open=number == whole,
             )
         )
     return out
+
+
+def _quoted(message: Citation, gone: Collection[str]) -> Quoted:
+    return Quoted(
+        title=message.name or documentwords.script_words()["citeConversation"],
+        at=inspectorwords.clock(message.at) if message.at else "",
+        address="" if message.thread_id in gone else citations.address(message),
+    )
 
 
 def told(part: PartRef, known: Known) -> tuple[str, str]:

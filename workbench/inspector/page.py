@@ -12,7 +12,9 @@ from agents.models.run import Run
 from agents.runtime.context.digests import sha256, tools_sha256
 from agents.runtime.context.words import CONTINUE, FINISH
 from agents.runtime.events import Preloaded, Stored
+from agents.runtime.llm import LLMAgent, Offer
 from agents.runtime.model import ModelRequest, ToolSpec
+from agents.runtime.policy import ContextPolicy
 from agents.runtime.summaries import Summary
 from agents.runtime.summary.prompts import prompts_of
 from agents.runtime.summary.templates import LANGUAGES, PURPOSES
@@ -93,10 +95,16 @@ def _waterfall(found: Found, run: Run, calls: Calls, own: Sequence[Stored]) -> W
     return draw(all_spans, max(whole_s, min(max(soon, default=0.0), 2 * whole_s + 1)))
 
 
+def _offers() -> list[tuple[LLMAgent, Offer]]:
+    """Return what our agents' requests may begin with, whatever staff have set."""
+    with_and_without = (ContextPolicy(session_tools=on) for on in (True, False))
+    return [(agent, agent.offer(policy)) for policy in with_and_without for agent in wiring.agents()]
+
+
 @cache
 def _texts() -> Mapping[str, str]:
     """Return what agents, the application and its jobs say themselves, by hash."""
-    texts = {"", CONTINUE, FINISH, TITLE, *(agent.instruction for agent in wiring.agents())}
+    texts = {"", CONTINUE, FINISH, TITLE, *(offer.instruction for _, offer in _offers())}
     limits = {0, *(policies.own(agent.name).summary_words for agent in wiring.agents())}
     for prompts in (prompts_of(t, lang, words) for t in PURPOSES for lang in LANGUAGES for words in limits):
         texts |= {prompts.system_text(), prompts.fork_text(), prompts.user}
@@ -105,7 +113,7 @@ def _texts() -> Mapping[str, str]:
 
 @cache
 def _tools() -> Mapping[str, tuple[ToolSpec, ...]]:
-    declared = [Toolset(agent.tools, (), agent.gates).specs for agent in wiring.agents()]
+    declared = [Toolset(offer.tools, (), agent.gates).specs for agent, offer in _offers()]
     return {tools_sha256(specs): specs for specs in declared}
 
 

@@ -1,7 +1,7 @@
 """One part of a request as the inspector shows it: what it was, what it said, and where it came from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
@@ -11,6 +11,7 @@ from agents.runtime.context.injection import block_text, summary_text
 from agents.runtime.context.placeholders import short_arguments
 from agents.runtime.context.rendering import context_text, result_text, told_text
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage
+from agents.runtime.knowledge import Citation
 from agents.runtime.model import FilePart, ToolCall, ToolSpec, file_note
 from agents.runtime.session import PartRef
 from agents.runtime.summaries import Summary
@@ -160,6 +161,19 @@ def files_of(part: PartRef, known: Known) -> tuple[FilePart, ...]:
     if part.kind != "event" or stored is None or not isinstance(stored.record, UserMessage):
         return ()
     return tuple(item for item in stored.record.parts if isinstance(item, FilePart))
+
+
+def messages_of(part: PartRef, known: Known) -> tuple[Citation, ...]:
+    """Return the messages of conversations that the part quotes, each once, in order."""
+    kind, stored = kind_of(part), known.events.get(part.ref)
+    found: Iterable[Citation] = ()
+    if kind == "summary" and part.ref in known.summaries:
+        found = known.summaries[part.ref].citations
+    elif kind in EVENTS and stored is not None and isinstance(stored.record, ToolReturned):
+        found = stored.record.citations
+    elif kind in EVENTS and stored is not None and isinstance(stored.record, AssistantMessage):
+        found = (cited.citation for cited in stored.record.citations)
+    return tuple({one.source: one for one in found if one.message_id}.values())
 
 
 def _place(placement: str) -> str:

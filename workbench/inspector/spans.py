@@ -15,7 +15,8 @@ from workbench.inspector import words as inspectorwords
 from workbench.inspector.waterfall import Span
 
 ICONS: Final = {"search_knowledge": "search", "list_documents": "library", "read_document": "file",
-                "read_artifact": "file", "save_artifact": "edit", "edit_artifact": "edit"}  # fmt: skip
+                "read_artifact": "file", "save_artifact": "edit", "edit_artifact": "edit",
+                "session_search": "search", "session_load": "file"}  # fmt: skip
 
 
 def facts(run: Run, calls: Sequence[ModelCall], own: Sequence[Stored]) -> tuple[tuple[str, str, str], ...]:

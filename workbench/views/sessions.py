@@ -23,8 +23,8 @@ from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserM
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
 from agents.stores import inbox, lines, sessions
-from workbench import divider, sessionlist, transcript, windowmeter, wording
-from workbench.contexts import Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
+from workbench import citations, divider, landing, sessionlist, stretches, transcript, windowmeter, wording
+from workbench.contexts import Gap, Landed, Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
 
@@ -63,8 +63,26 @@ def new(request: PageRequest) -> HttpResponse:
 @require_GET
 @in_own_time
 def session(request: PageRequest, thread_id: str) -> HttpResponse:
-    """Show a conversation: its newest messages, the rest of the page around them."""
-    return whole_page(request, own_session(request, thread_id))
+    """Show a conversation: its newest messages, the rest of the page around them. ?at= also shows, and leads to, the
+    message, event or tool call of that id."""
+    found = own_session(request, thread_id)
+    shown = read(request, found)
+    at = request.GET.get("at", "")[: landing.ID_CHARS]
+    if not at:
+        return whole_page(request, found, shown)
+    where = landing.of(found, at)
+    if where.position:
+        shown = stretches.around(found, shown, where.position)
+    landed = Landed(
+        at=at,
+        found=where.position > 0,
+        target=where.target,
+        place=shown.place(where.position) if where.position else "",
+        fork=where.fork,
+        version=where.version,
+        versions=where.versions,
+    )
+    return whole_page(request, found, shown, landed=landed)
 
 
 @login_required
@@ -73,12 +91,20 @@ def session(request: PageRequest, thread_id: str) -> HttpResponse:
 def messages(request: PageRequest, thread_id: str) -> HttpResponse:
     """Return the transcript's fragment: all of it, older ones (?before=position), or 204 if nothing is new.
 
-    ?run= and ?state= say what the page shows last; it is current if the newest run is that one, in that state.
+    ?run= and ?state= say what the page shows last; it is current if the newest run is that one, in that state. ?at= is
+    the message the page was opened at, which stays on it. ?after= and ?before=: the first messages between these
+    positions, with ?last the last ones.
     """
     found = own_session(request, thread_id)
-    before = _number(request.GET.get("before", ""))
+    before, after = (_number(request.GET.get(name, "")) for name in ("before", "after"))
+    if before is not None and after is not None:
+        default = next(iter(model_names()), "")
+        some = stretches.step(found, Gap(after=after, before=before), last="last" in request.GET, default_model=default)
+        if not request.htmx:
+            return whole_page(request, found, some, newest=False)
+        return render(request, "workbench/_transcript.html#between", {"shown": some, "last": "last" in request.GET})
     if before is not None and not request.htmx:
-        return whole_page(request, found, before=before)
+        return whole_page(request, found, read(request, found, before=before), newest=False)
     if before is not None:
         older = read(request, found, before=before)
         return render(request, "workbench/_transcript.html#entries", {"shown": older})
@@ -87,7 +113,10 @@ def messages(request: PageRequest, thread_id: str) -> HttpResponse:
     known = (request.GET.get("run", ""), request.GET.get("state", ""))
     if newest and known == (newest.client_id, page_state(newest.status)):
         return HttpResponse(status=204)
-    return render(request, "workbench/_transcript.html#transcript", {"shown": read(request, found)})
+    shown = read(request, found)
+    if (at := request.GET.get("at", "")) and (position := landing.of(found, at).position):
+        shown = stretches.around(found, shown, position)
+    return render(request, "workbench/_transcript.html#transcript", {"shown": shown})
 
 
 @login_required
@@ -139,18 +168,23 @@ def seen(request: PageRequest, thread_id: str) -> HttpResponse:
 @login_required
 @require_POST
 def line(request: PageRequest, thread_id: str) -> HttpResponse:
-    """Show another line of the conversation (POST fork) and go on from there; 409 while an answer is written."""
+    """Show another line of the conversation (POST fork) and go on from there; 409 while an answer is written.
+
+    POST at: the message to open the page at afterwards, for a form without a script.
+    """
     number = _number(request.POST.get("fork", ""))
     if number is None:
         raise Http404
+    at = request.POST.get("at", "")[: landing.ID_CHARS]
+    page = redirect(f"{reverse('session', args=[thread_id])}?{urlencode({'at': at})}") if at else None
     try:
         lines.choose(owner_id=owner_id(request), thread_id=thread_id, fork=number)
     except Rejected as error:
         if error.code == "run_conflict":
-            return HttpResponse(status=409)
+            return page or HttpResponse(status=409)  # the page says why
         raise Http404 from error
     async_to_sync(hints.thread_changed)(owner_id(request), thread_id, "line")
-    return HttpResponse(status=204)
+    return page or HttpResponse(status=204)
 
 
 @login_required
@@ -257,19 +291,22 @@ def own_session(request: HttpRequest, thread_id: str) -> Session:
     return found
 
 
-def whole_page(request: PageRequest, found: Session, *, before: int | None = None) -> HttpResponse:
-    """Render a conversation around its newest messages and what waits, or around the messages before a position."""
+def whole_page(
+    request: PageRequest, found: Session, shown: Transcript, *, landed: Landed | None = None, newest: bool = True
+) -> HttpResponse:
+    """Render the page around a part of a conversation. newest: it ends with its end, below which stands what waits."""
     page = SessionPage(
         me=me(request),
         sessions=sessionlist.load(owner_id(request), current=found.thread_id),
-        transcript=read(request, found, before=before),
+        transcript=shown,
         title=shown_title(request, found.thread_id),
         new=False,
-        waiting=waiting(found) if before is None else (),
+        waiting=waiting(found) if newest else (),
         max_files=settings.MAX_FILES_PER_MESSAGE,
         models=model_names(),
         archived=found.archived_at is not None,
         window=windowmeter.of_session(found),
+        landed=landed,
     )
     return render(request, "workbench/session.html", {"page": page})
 
@@ -300,7 +337,8 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     history = sessions.read_history(owner_id(request), found.thread_id, limit=RECORDS, before=before)
     stored = [one for one in history.stored if one.origin.run_id != run_id or not run_id]
     positions = {one.position for one in stored} | (set() if history.truncated else {0})
-    entries = transcript.mark_versions(transcript.build(stored), lines.of_session(found), positions)
+    gone = citations.gone(owner_id(request), citations.in_answers(stored))
+    entries = transcript.mark_versions(transcript.build(stored, gone), lines.of_session(found), positions)
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)
     last_run, last_state = newest_run(stored)
