@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
 
         sys.exit(print(version()))
     with contextlib.ExitStack() as stack:
-        if command in BORROWERS and not asks_only:
+        if (command in BORROWERS or arguments[1:3] == ["bench", "recall"]) and not asks_only:
             borrow(stack)
         elif asks_only or command in ("help", "", "bench"):
             os.environ.setdefault("DEBUG", "true")  # words about commands, and measuring, need no secret key

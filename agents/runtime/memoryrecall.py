@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agents.runtime.events import Stored, UserMessage
 from agents.runtime.excerpts import terms
@@ -35,24 +35,10 @@ class MemoryRecall:
     async def search(
         self, query: str, *, scope: RecallScope, limit: int = 10, dense: bool = False, min_score: float = 0.0
     ) -> tuple[Recollection, ...]:
-        wanted = terms(query)
-        found = dict(self._pieces(scope))
-        texts = {place: piece.text.casefold() for place, piece in found.items()}
-        counts = Counter(word for text in texts.values() for word in wanted if word in text)
-        scores = {
-            place: sum(math.log(1 + len(texts) / counts[word]) for word in wanted if word in text)
-            for place, text in texts.items()
-        }
-        hits = sorted((place for place in scores if scores[place]), key=lambda p: (-scores[p], p))[:limit]
-        around = ((thread, n + step) for thread, n in hits for step in (-1, 1, -2, 2))
-        shown = dict.fromkeys((*hits, *(place for place in around if place in found)))
+        found = by_words(dict(self._pieces(scope)), query, limit)
         return tuple(
-            Recollection(
-                piece=found[place],
-                scope=self._scope_of(place[0], scope),
-                score=scores[place] if place in hits else 0.0,
-            )
-            for place in list(shown)[:TURNS]
+            Recollection(piece=piece, scope=self._scope_of(piece.thread_id, scope), score=score)
+            for piece, score in found
         )
 
     async def load(self, anchor: Anchor, *, before: int, after: int) -> Window:
@@ -103,6 +89,21 @@ class MemoryRecall:
         if thread_id != self._thread_id:
             return RecallScope.OTHER_SESSIONS
         return asked if asked is RecallScope.CURRENT_SESSION else RecallScope.CURRENT_HIDDEN
+
+
+def by_words(found: Mapping[Place, Piece], query: str, limit: int) -> list[tuple[Piece, float]]:
+    """Return the pieces that share most of the query's words, rare words first, then their neighbours with score 0."""
+    wanted = terms(query)
+    texts = {place: piece.text.casefold() for place, piece in found.items()}
+    counts = Counter(word for text in texts.values() for word in wanted if word in text)
+    scores = {
+        place: sum(math.log(1 + len(texts) / counts[word]) for word in wanted if word in text)
+        for place, text in texts.items()
+    }
+    hits = sorted((place for place in scores if scores[place]), key=lambda p: (-scores[p], p))[:limit]
+    around = ((thread, n + step) for thread, n in hits for step in (-1, 1, -2, 2))
+    shown = dict.fromkeys((*hits, *(place for place in around if place in found)))
+    return [(found[place], scores[place] if place in hits else 0.0) for place in list(shown)[:TURNS]]
 
 
 def _find(line: tuple[Stored, ...], anchor: Anchor) -> Stored | None:

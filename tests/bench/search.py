@@ -1,7 +1,8 @@
-"""How long a search takes: `make bench ARGS="--only search"` (and `--only search_million`).
+"""How long a search takes: `make bench ARGS="--only search"` (and `--only search_million`, `--only recall_million`).
 
 Text is made up, with the word frequencies of English (0.1 / rank) and a fifth of it Chinese. Times are of
-PgKnowledge.search: query text in, passages with their places out, warm; the question's vector is given.
+PgKnowledge.search: query text in, passages with their places out, warm; the question's vector is given. What is said of
+conversations is CPU, of this process and of its database's together, for the search alone.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import string
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -111,7 +113,28 @@ class Library:
                 [Text(ref=p.pk, position=p.number, text=p.text, created=now) for p in made],
             )
 
-    def crowd(self, entries: int, owners: int, texts: Sequence[str]) -> None:
+    def talk(self, owner: int, events: int, texts: Callable[[int], str]) -> None:
+        """Give the owner conversations of 50 events each, half of them answers."""
+        from django.utils import timezone
+
+        from agents.models.search_entry import Kind, Text, add
+
+        now = timezone.now()
+        for begin in range(0, events, 50):
+            said = [
+                Text(
+                    ref=i + 1,
+                    position=i + 1,
+                    text=texts(begin + i),
+                    created=now,
+                    fork=0,
+                    marks=("@assist", "#q")[: i % 2 + i % 10 // 9],
+                )
+                for i in range(min(50, events - begin))
+            ]
+            add(owner, Kind.EVENT, begin // 50 + 1, said)
+
+    def crowd(self, entries: int, owners: int, texts: Sequence[str], kind: str = "passage") -> None:
         """Give many owners entries of these texts: some have many, most have few."""
         from django.contrib.auth.models import User
 
@@ -124,10 +147,10 @@ class Library:
             for i, user in enumerate(made):
                 cursor.execute(
                     'insert into agents_searchentry (owner_id, kind, ref, "offset", group_id, position, length, terms,'
-                    " created) select %(owner)s, 'passage', n, 0, n / 50, n %% 50, length(z), z, now() from ("
+                    " created) select %(owner)s, %(kind)s, n, 0, n / 50, n %% 50, length(z), z, now() from ("
                     "select g.n, wb_index(%(owner)s, t, '{}') z from generate_series(1, %(count)s) g(n)"
                     " join pool on pool.n = 1 + (g.n * 31 + %(owner)s) %% %(texts)s offset 0) x",
-                    {"owner": user.pk, "count": round(share / (i + 5)), "texts": len(texts)},
+                    {"owner": user.pk, "count": round(share / (i + 5)), "texts": len(texts), "kind": kind},
                 )
 
     def document(self, owner: int, number: int) -> Any:
@@ -217,6 +240,71 @@ def lines(name: str, owner: int, language: Language, texts: Sequence[str], made:
         yield f"{name}, Chinese of {count}: ms p50 / p95|{at(times, 0.5):.1f} / {at(times, 0.95):.1f}|40"
 
 
+class Cpu:
+    """Milliseconds of CPU that this process and its database connection's have used."""
+
+    def __init__(self) -> None:
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_backend_pid()")
+            self.file = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+
+    def ms(self) -> float:
+        return int(self.file.read_text().split()[0]) / 1e6 + time.process_time() * 1000
+
+
+def recalled(
+    name: str, owner: int, questions: Sequence[str], near: dict[str, tuple[float, ...]], bar: str
+) -> Iterator[str]:
+    """Say what a search over the owner's conversations costs, one of which is the current one, on a fork."""
+    from agents.models.search_entry import Kind
+    from agents.runtime.embedding import model_id
+    from agents.search import Scope, Vector, search
+
+    cpu, model = Cpu(), model_id(Given({}))
+    scope = Scope(owner_id=owner, kinds=(Kind.EVENT,), line=(1, ((0, 40),)), without=(2, 3))
+    for words, answers in (("by words", {}), ("with vectors", near)):
+        best: list[float] = []
+        for _ in range(4):  # the first is warm-up
+            times = []
+            for question in questions:
+                values = answers.get(question)
+                begun = cpu.ms()
+                vector = Vector(model=model, values=values) if values else None
+                found = search(scope, question, limit=26, hits=10, vector=vector)
+                times.append(cpu.ms() - begun)
+                if not found:
+                    raise RuntimeError(f"nothing found for {question!r}")
+            best = min(best or times, times, key=lambda t: at(t, 0.95))
+        seen = " / ".join(f"{at(best, part):.1f}" for part in (0.5, 0.95, 0.99))
+        yield f"{name}, {words}: CPU ms p50 / p95 / p99|{seen}|{bar}"
+
+
+def conversations(entries: int, sizes: Sequence[int]) -> Iterator[str]:
+    """Owners of so many events each, among 1,000 owners of conversations."""
+    from agents.runtime.embedding import model_id
+
+    language = Language(3)
+    library = Library(language)
+    begun = time.perf_counter()
+    library.crowd(entries - sum(sizes), 999, [language.english(60 + i % 400) for i in range(10_000)], "event")
+    owners = []
+    for size in sizes:
+        owner = library.owner(f"talker{time.time_ns()}")
+        texts = [language.chinese()[:120] if i % 5 == 4 else language.english(60 + i % 400) for i in range(size)]
+        library.talk(owner, size, texts.__getitem__)
+        owners.append((owner, size, texts, library.embed(owner, model_id(Given({})))))
+    library.analyze()
+    yield f"{entries} events of 1,000 owners written: s|{time.perf_counter() - begun:.0f}|"
+    for owner, size, texts, made in owners:
+        english = [text for text in texts[150:] if len(text.split()) > 8]  # behind what is left out
+        questions = [language.question(language.random.choice(english)) for _ in range(QUESTIONS)]
+        near = {question: tuple(float(x) for x in made[i]) for i, question in enumerate(questions)}
+        bar = "12 (p95)" if size <= 10_000 else "40 (p95)"
+        yield from recalled(f"session_search, {size} of {entries} events", owner, questions, near, bar)
+
+
 def one_owner(passages: int) -> Iterator[str]:
     from agents.runtime.embedding import model_id
 
@@ -253,9 +341,13 @@ def main() -> None:
     words = argparse.ArgumentParser()
     words.add_argument("--passages", type=int, default=20_000)
     words.add_argument("--entries", type=int, default=0)
+    words.add_argument("--events", type=int, nargs="*", default=[], help="of owners of conversations")
     options = words.parse_args()
     django.setup()
-    made = million(options.entries, options.passages) if options.entries else one_owner(options.passages)
+    if options.events:
+        made = conversations(options.entries, options.events)
+    else:
+        made = million(options.entries, options.passages) if options.entries else one_owner(options.passages)
     for line in made:
         print(line, flush=True)
 

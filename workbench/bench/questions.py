@@ -9,13 +9,13 @@ from statistics import fmean
 from typing import Any, Final
 
 from agents.runtime.context.window import Window
-from agents.runtime.model import Message, ModelRequest, Role, TextPart, ToolCall, Usage, text_message
+from agents.runtime.model import ModelRequest, Role, Usage, text_message
 from agents.runtime.policy import ASSISTANT
 from workbench.bench.asking import Answering, Speaking
 from workbench.bench.figures import Figure, mean_interval, saved
 from workbench.bench.measuring import PARENT_WINDOW, Bench
 from workbench.bench.readers import History, Question
-from workbench.bench.recall import HINT, TOOLS, Recall
+from workbench.bench.recall import HINT, TOOLS, Recall, returned
 from workbench.bench.replay import Replay, Setting, without_summaries
 from workbench.bench.savings import LOCOMO_EVENTS, PLAIN
 from workbench.bench.scoring import Scores, score
@@ -100,7 +100,7 @@ async def _case(quiz: Quiz, history: History, question: Question, mode: str, rep
         usage += cost
         if not message.tool_calls or round_ == ROUNDS:
             break
-        results = [_returned(call, recall.answer(call)) for call in message.tool_calls]
+        results = [returned(call, await recall.answer(call)) for call in message.tool_calls]
         tools = () if round_ == ROUNDS - 1 else request.tools
         request = replace(request, messages=(*request.messages, message, *results), tools=tools)
     seconds = quiz.clock() - began
@@ -128,10 +128,6 @@ async def _judged(judge: Answering, question: Question, answer: str) -> float | 
     text, _ = await judge.ask(ModelRequest(messages=(text_message(Role.USER, words),), temperature=0.0))
     found = _NUMBER.search(text)
     return min(1.0, float(found[0])) if found else None
-
-
-def _returned(call: ToolCall, content: str) -> Message:
-    return Message(role=Role.TOOL, parts=(TextPart(text=content),), tool_call_id=call.id, name=call.name)
 
 
 def figures(bench: Bench, cases: Sequence[Case], costs: Sequence[int], name: str) -> list[Figure]:

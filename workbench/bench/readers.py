@@ -8,7 +8,8 @@ LongMemEval: a list of cases with haystack_sessions.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,16 @@ class SetUnreadable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One thing that was said; one event. said_by: speaker or role. user: it stands where a person's message does."""
+    """One thing that was said; one event. said_by: speaker or role. user: it stands where a person's message does.
+
+    at: when the sitting began in which it was said, None = the set does not tell.
+    """
 
     id: str
     said_by: str
     text: str
     user: bool
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,7 @@ def distant(history: History, least: int) -> tuple[Question, ...]:
 
 
 def _renamed(turn: Turn, name: str) -> Turn:
-    return Turn(id=f"{name}/{turn.id}", said_by=turn.said_by, text=turn.text, user=turn.user)
+    return replace(turn, id=f"{name}/{turn.id}")
 
 
 def _locomo(sample: Mapping[str, Any], name: str) -> History:
@@ -150,7 +155,8 @@ def _locomo(sample: Mapping[str, Any], name: str) -> History:
         if row.get("session") != session:
             session = row.get("session")
             text = f"[{row.get('date', '')}] {text}"
-        turns.append(Turn(id=row["dia_id"], said_by=row["speaker"], text=text, user=row["speaker"] == first))
+        at = _time(str(row.get("date", "")), "%I:%M %p on %d %B, %Y")
+        turns.append(Turn(id=row["dia_id"], said_by=row["speaker"], text=text, user=row["speaker"] == first, at=at))
     questions = tuple(
         Question(
             text=q["question"],
@@ -171,6 +177,13 @@ def _sessions(conversation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**row, "session": number, "date": conversation.get(f"session_{number}_date_time", "")}
 
 
+def _time(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def _span(spans: Sequence[Sequence[Any]]) -> tuple[str, ...]:
     return tuple(str(n) for first, last in spans for n in range(int(first), int(last) + 1))
 
@@ -181,10 +194,11 @@ def _longmemeval(case: Mapping[str, Any]) -> History:
     for name, date, session in zip(
         case["haystack_session_ids"], case["haystack_dates"], case["haystack_sessions"], strict=True
     ):
+        at = _time(date, "%Y/%m/%d (%a) %H:%M")
         for n, said in enumerate(session):
             lead = f"[{date}] " if n == 0 else ""
             user = said["role"] == "user"
-            turns.append(Turn(id=f"{name}:{n}", said_by=said["role"], text=lead + said["content"], user=user))
+            turns.append(Turn(id=f"{name}:{n}", said_by=said["role"], text=lead + said["content"], user=user, at=at))
             if said.get("has_answer"):
                 evidence.append(f"{name}:{n}")
     question = Question(

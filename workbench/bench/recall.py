@@ -1,100 +1,108 @@
-"""Search and load of a conversation's own events, over a history in memory, as two tools of the measured model.
-
-A stand-in for the product's session tools while those are not there: words counted, no index, no vectors.
-"""
+"""The product's session tools over a history in memory, as the measured model uses them: by words alone."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Final
 
-from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage
-from agents.runtime.model import TextPart, ToolCall, ToolSpec
-from workbench.bench.scoring import tokens
+from agents.runtime.errors import ToolFailed
+from agents.runtime.events import Stored
+from agents.runtime.memoryrecall import by_words
+from agents.runtime.memorystores import MemoryArtifactStore
+from agents.runtime.model import Message, Role, TextPart, ToolCall
+from agents.runtime.pieces import content_of, piece_of, pieces_of
+from agents.runtime.recall import Anchor, Piece, RecallScope, Recollection, Window, missing
+from agents.runtime.session import CancelToken
+from agents.runtime.tools import ToolContext
+from agents.tools import session as session_tools
 
-HITS: Final = 5
-SNIPPET: Final = 280
-LOAD_BYTES: Final = 16_384
-CUTOFF: Final = 0.2
+THREAD: Final = "measured"
+TITLE: Final = "The measured conversation"
 HINT: Final = (
     "Earlier parts of this conversation are not shown. Before you answer, search them with session_search; read around "
     "a hit with session_load if its snippet is not enough."
 )
-
-SEARCH: Final = ToolSpec(
-    name="session_search",
-    description="Search earlier messages of this conversation that are not shown. Returns snippets with event ids.",
-    parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-)
-LOAD: Final = ToolSpec(
-    name="session_load",
-    description="Load one earlier message by its event id, with the message before and after it.",
-    parameters={"type": "object", "properties": {"event_id": {"type": "string"}}, "required": ["event_id"]},
-)
-TOOLS: Final = (SEARCH, LOAD)
+TOOLS: Final = tuple(tool.spec for tool in session_tools.tools())
+_AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True)
+class Past:
+    """A history as agents.runtime.recall.Recall: all of it may be found, whatever the scope."""
+
+    def __init__(self, history: Sequence[Stored]) -> None:
+        self._found: dict[tuple[str, int], Piece] = {}
+        self._whole: list[Piece] = []
+        for stored in history:
+            whole = piece_of(stored, thread_id=THREAD, title=TITLE)
+            if whole is None:
+                continue
+            self._whole.append(whole)
+            for offset, _ in pieces_of(content_of(stored.record)):
+                piece = piece_of(stored, thread_id=THREAD, title=TITLE, offset=offset)
+                if piece is not None:
+                    self._found[THREAD, len(self._found)] = piece
+
+    async def search(
+        self, query: str, *, scope: RecallScope, limit: int = 10, dense: bool = False, min_score: float = 0.0
+    ) -> tuple[Recollection, ...]:
+        found = by_words(self._found, query, limit)
+        return tuple(Recollection(piece=piece, scope=scope, score=score) for piece, score in found)
+
+    async def load(self, anchor: Anchor, *, before: int, after: int) -> Window:
+        ids = (anchor.event_id, anchor.call_id, anchor.message_id)
+        for at, piece in enumerate(self._whole):
+            if piece.event_id in ids or piece.message_id in ids:
+                first = max(0, at - before)
+                return Window(pieces=tuple(self._whole[first : at + after + 1]), anchor=at - first)
+        raise missing(anchor.named)
+
+
 class Recall:
-    """history: the events that may be found. searches, loads: how often each tool was used."""
+    """Answers the session tools' calls about one history. searches, loads: how often each was used."""
 
-    history: Sequence[Stored]
-    searches: int = 0
-    loads: int = 0
+    def __init__(self, history: Sequence[Stored]) -> None:
+        self._past = Past(history)
+        self._tools = {tool.spec.name: tool for tool in session_tools.tools()}
+        self.searches = 0
+        self.loads = 0
 
-    def answer(self, call: ToolCall) -> str:
-        """Return what the call returns; a call that cannot be read says so."""
+    async def answer(self, call: ToolCall) -> str:
+        """Return what the call returns to the model; a call that cannot be read says so."""
         try:
             arguments = json.loads(call.arguments or "{}")
         except ValueError:
             return "The arguments are not JSON."
         if not isinstance(arguments, dict):
             return "The arguments are not a JSON object."
-        if call.name == SEARCH.name:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return f'There is no tool "{call.name}".'
+        if missed := [name for name in tool.spec.parameters.get("required", ()) if name not in arguments]:
+            return f"Arguments are missing: {', '.join(missed)}."
+        if call.name == session_tools.SEARCH.name:
             self.searches += 1
-            return self.search(str(arguments.get("query", "")))
-        if call.name == LOAD.name:
+        else:
             self.loads += 1
-            return self.load(str(arguments.get("event_id", "")))
-        return f'There is no tool "{call.name}".'
+        try:
+            return (await tool.call(arguments, self._context(call))).content
+        except ToolFailed as error:
+            return str(error)
 
-    def search(self, query: str) -> str:
-        """Return up to five hits, best first, newer first among equals, as JSON lines."""
-        wanted = set(tokens(query))
-        if not wanted:
-            return "Nothing found."
-        found = []
-        for stored in self.history:
-            if text := text_of(stored):
-                words = set(tokens(text))
-                matched = len(wanted & words) / len(wanted) + 0.75 * (query.lower() in text.lower())
-                if matched >= CUTOFF:
-                    found.append((matched, stored.position, stored.id, text))
-        rows = [_row(event_id, text[:SNIPPET]) for _, _, event_id, text in sorted(found, reverse=True)[:HITS]]
-        return "\n".join(rows) or "Nothing found."
-
-    def load(self, event_id: str) -> str:
-        """Return the event between its neighbours, or how an event id looks."""
-        shown = [s for s in self.history if text_of(s)]
-        place = next((n for n, s in enumerate(shown) if s.id == event_id), None)
-        if place is None:
-            return f'There is no event "{event_id}"; use the event_id of a hit.'
-        rows = [_row(s.id, text_of(s)) for s in shown[max(0, place - 1) : place + 2]]
-        return "\n".join(rows).encode()[:LOAD_BYTES].decode(errors="ignore")
+    def _context(self, call: ToolCall) -> ToolContext:
+        return ToolContext(
+            owner_id=0,
+            session_id=THREAD,
+            run_id="measured",
+            invocation_id="measured",
+            call_id=call.id,
+            cancel=CancelToken(),
+            artifacts=MemoryArtifactStore(),
+            state={},
+            now=lambda: _AT,
+            recall=self._past,
+        )
 
 
-def text_of(stored: Stored) -> str:
-    """Return what was said or returned, "" for other events."""
-    match stored.record:
-        case UserMessage(parts=parts):
-            return "".join(p.text for p in parts if isinstance(p, TextPart))
-        case AssistantMessage(text=text):
-            return text
-        case ToolReturned(content=content):
-            return content
-    return ""
-
-
-def _row(event_id: str, text: str) -> str:
-    row: dict[str, Any] = {"event_id": event_id, "text": text}
-    return json.dumps(row, ensure_ascii=False)
+def returned(call: ToolCall, content: str) -> Message:
+    """Return the message in which a model reads what its call returned."""
+    return Message(role=Role.TOOL, parts=(TextPart(text=content),), tool_call_id=call.id, name=call.name)

@@ -1,17 +1,19 @@
 """Prompt tokens saved on the public data sets, held against the whole history in every request."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from agents.runtime.context.window import Window
-from agents.runtime.model import ModelRequest, Role, text_message
-from agents.runtime.policy import ASSISTANT
+from agents.runtime.model import Message, ModelRequest, Role, ToolCall, text_message
+from agents.runtime.policy import ASSISTANT, SEARCH_TOOL
 from agents.runtime.tokens import MESSAGE_TOKENS
 from workbench.bench.caching import estimated, size
 from workbench.bench.figures import Figure, saved
 from workbench.bench.measuring import PARENT_WINDOW, Bench, spent
 from workbench.bench.readers import History, joined
+from workbench.bench.recall import Recall, returned
 from workbench.bench.replay import Setting, without_summaries
 from workbench.bench.scripts import exchanges
 
@@ -53,23 +55,28 @@ async def _saved(bench: Bench, histories: Sequence[History], name: str, bar: flo
         policy=policy,
         window=Window(tokens=PARENT_WINDOW, source="run"),
     )
-    ours, theirs, apart, cases = [], [], [], []
+    ours, theirs, apart, searched, cases = [], [], [], [], []
     for history in histories:
         replay, whole = bench.replay(setting, real=True), bench.replay(without_summaries(setting))
         script = list(exchanges(history))
         await replay.record(script)
         await whole.record(script, summarise=False)
         head = without_question(await whole.ask("?"))
-        asked = [size(await replay.ask(q.text)) for q in history.questions]
+        requests = [await replay.ask(q.text) for q in history.questions]
+        asked = [size(request) for request in requests]
+        recall = Recall(replay.history)
+        again = [await _searched(recall, r, q.text) for r, q in zip(requests, history.questions, strict=True)]
         full = [size(head) + size(with_question(q.text)) for q in history.questions]
         own = sum(u.prompt + u.completion for u in replay.costs.summaries)
         ours.append(sum(asked) + own)
         apart.append(sum(asked))
+        searched.append(sum(asked) + sum(again) + own)
         theirs.append(sum(full))
         cases.append(
             {"history": history.id, "questions": len(asked), "whole": size(head), "own_cost": own, **spent(replay)}
         )
     with_cost, without = saved(ours, theirs, seed=bench.seed), saved(apart, theirs, seed=bench.seed)
+    with_search = saved(searched, theirs, seed=bench.seed)
     note = (
         "System text and tools on both sides. Every question of a history is asked against it once; the cost of its "
         "summaries (prompt and completion) is counted once per history, so it is spread over its questions. "
@@ -79,7 +86,18 @@ async def _saved(bench: Bench, histories: Sequence[History], name: str, bar: flo
         Figure(name=f"Prompt tokens saved, {name}", value=with_cost.of_means, bar=bar, ratios=with_cost, note=note,
                details={"cases": cases}),
         Figure(name=f"  own cost not counted, {name}", value=without.of_means, ratios=without),
+        Figure(name=f"  and the past searched for every question, {name}", value=with_search.of_means, bar=bar,
+               ratios=with_search, note="A second request for each question, with one session_search and its result."),
     ]  # fmt: skip
+
+
+async def _searched(recall: Recall, request: ModelRequest, question: str) -> int:
+    """Return what a question costs more in tokens if the model searches once before it answers."""
+    call = ToolCall(id="c1", name=SEARCH_TOOL, arguments=json.dumps({"query": question}, ensure_ascii=False))
+    asking = Message(role=Role.ASSISTANT, tool_calls=(call,))
+    result = returned(call, await recall.answer(call))
+    second = replace(request, messages=(*request.messages, asking, result))
+    return size(second) + size(ModelRequest(messages=(asking,)))
 
 
 async def mtbench(bench: Bench, histories: Sequence[History]) -> list[Figure]:

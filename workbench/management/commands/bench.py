@@ -1,7 +1,9 @@
-"""`manage.py bench context --sets DIR`: what a long conversation costs, held against what it may cost."""
+"""`manage.py bench context --sets DIR`: what a long conversation costs, held against what it may cost;
+`manage.py bench recall --sets DIR`: what of it a search finds again."""
 
 import asyncio
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -11,18 +13,20 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import wiring
 from agents.presets import assistant
+from agents.runtime.embedding import EmbedderFailed
 from agents.runtime.model import Model
 from agents.runtime.summary.asking import Summarizer
 from agents.runtime.summary.extractive import ExtractiveSummarizer
 from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
-from workbench.bench import context, results
+from agents.tools import session as session_tools
+from workbench.bench import context, recalling, results
 from workbench.bench.asking import Asking
 from workbench.bench.figures import Figure
 from workbench.bench.measuring import Bench
 from workbench.bench.questions import Quiz
-from workbench.bench.readers import SetUnreadable
+from workbench.bench.readers import History, SetUnreadable
 from workbench.bench.shortening import RATIO
 from workbench.version import version
 
@@ -30,7 +34,7 @@ WRITERS = ("ratio", "extractive", "model")
 
 
 class Command(BaseCommand):
-    help = "Measure what a long conversation costs. Needs no database and, unless --model is given, no network."
+    help = "Measure what a long conversation costs, and what of it is found again. Needs no network without --model."
     requires_system_checks = []
 
     def get_version(self) -> str:
@@ -51,16 +55,55 @@ class Command(BaseCommand):
         words.add_argument("--judge", help="the configured model that judges the answers")
         words.add_argument("--questions", type=int, default=20, help="asked of each history (20)")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        asyncio.run(self._measure(options))
+        words = kinds.add_parser(
+            "recall", help="evidence found by a search, through the database; leaves nothing there"
+        )
+        words.add_argument("--sets", type=Path, required=True, help="folder with locomo/, qmsum/, longmemeval/")
+        words.add_argument("--out", type=Path, help="write the result as JSON to this file")
+        words.add_argument("--only", action="append", choices=recalling.PARTS, help="only this part; may be repeated")
+        words.add_argument("--words", action="store_true", help="by words alone, without the configured embedder")
 
-    async def _measure(self, options: dict[str, Any]) -> None:
-        if not options["sets"].is_dir():
-            raise CommandError(f"{options['sets']} is not a folder.")
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["kind"] == "recall":
+            self._recall(options)
+        else:
+            asyncio.run(self._measure(options))
+
+    def _recall(self, options: dict[str, Any]) -> None:
+        sets = self._sets(options["sets"])
+        embedder = None if options["words"] else wiring.embedder()
+        parts = options["only"] or recalling.PARTS
         try:
-            sets = context.read(options["sets"])
+            figures, missing = recalling.measure(sets, embedder, parts=parts, say=self._say)
+        except EmbedderFailed as error:
+            raise CommandError(str(error)) from error
+        self._missing(missing)
+        if options["out"]:
+            setup = results.Setup(
+                model=f"{embedder.name} {embedder.model}" if embedder else "none",
+                summariser="none",
+                version=version(),
+                at=datetime.now(UTC),
+                seed=0,
+                options={"parts": list(parts)},
+                sets=context.counts(sets),
+            )
+            results.write(options["out"], setup, figures)
+
+    def _sets(self, folder: Path) -> dict[str, list[History]]:
+        if not folder.is_dir():
+            raise CommandError(f"{folder} is not a folder.")
+        try:
+            return context.read(folder)
         except (SetUnreadable, OSError) as error:
             raise CommandError(str(error)) from error
+
+    def _missing(self, missing: Sequence[tuple[str, str]]) -> None:
+        for part, reason in missing:
+            self.stdout.write(f"{part}: not measured, {reason}")
+
+    async def _measure(self, options: dict[str, Any]) -> None:
+        sets = self._sets(options["sets"])
         model = self._model(options["model"]) if options["model"] else None
         bench = self._bench(options, model)
         parts = options["only"] or context.PARTS
@@ -72,8 +115,7 @@ class Command(BaseCommand):
             measured = await context.measure(bench, sets, parts=parts, asked=asked, say=self._say)
         finally:
             await wiring.close_clients()
-        for part, reason in measured.missing:
-            self.stdout.write(f"{part}: not measured, {reason}")
+        self._missing(measured.missing)
         if options["out"]:
             setup = results.Setup(
                 model=options["model"] or "none",
@@ -90,7 +132,7 @@ class Command(BaseCommand):
             results.write(options["out"], setup, measured.figures)
 
     def _bench(self, options: dict[str, Any], model: Model | None) -> Bench:
-        agent = assistant.build((*knowledge_tools.tools(), *artifact_tools.tools()))
+        agent = assistant.build((*knowledge_tools.tools(), *artifact_tools.tools(), *session_tools.tools()))
         writer: Summarizer | None = None
         if options["summariser"] == "extractive":
             writer = ExtractiveSummarizer()
