@@ -1,5 +1,6 @@
 """Every scenario of the specification that holds here is a test whose name carries its number: test_1_4_..., or
-"1.4 ..." in the tests of the Node client. "context_1" is the specification of the context, section 1."""
+"1.4 ..." in the tests of the Node client. "context_1" is the specification of the context, section 1; "memory_1"
+that of memory."""
 
 import re
 from pathlib import Path
@@ -20,6 +21,7 @@ LAST = {
     "context_5": 14,
     "context_6": 11,
     "context_7": 13,
+    "memory_1": 15,
 }
 # What does not hold, and why. The number goes when the thing comes.
 ABSENT = {
@@ -31,11 +33,13 @@ ABSENT = {
     "5": {"interrupts are not built": {7, 8, 9}, "agents under agents are not built": {15}},
     "context_1": {"the model gets the whole visible chain (docs/architecture.md, deviations)": {10}},
     "context_2": {"jobs are rows, there is no queue in the process (design, section 10)": {11}},
-    "context_4": {"memory is not built": {12}},
     "context_5": {"a result has no content parts": {9}, "the estimate is total: it cannot fail": {13}},
     "context_6": {"the estimate is total: it cannot fail": {10}},
+    "memory_1": {"memory has no jobs and no cursor yet": {9, 10, 11, 12}},
 }
-_PYTHON = re.compile(r"def test_(context_\d+|\d+)_(\d+)_(?=[a-z])")  # a third number: of another specification
+_PYTHON = re.compile(
+    r"def test_((?:context|memory)_\d+|\d+)_(\d+)_(?=[a-z])"
+)  # a third number: another specification's
 _NODE = re.compile(r'\btest\("(\d+)\.(\d+) ')
 
 

@@ -1,0 +1,1 @@
+"""What outlives a conversation. Start reading at memories.py."""
