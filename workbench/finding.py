@@ -361,6 +361,8 @@ def _of_place(found: QuerySet[Any], wanted: Wanted, prefix: str) -> QuerySet[Any
 
 def _all_words(column: str, q: str) -> Q:
     words = marking.fold(q.replace("\0", "")).split()
+    if not words:  # accents alone
+        return Q(pk__in=())
     return reduce(lambda all_of, word: all_of & Q(**{f"{column}__contains": word}), words, Q())
 
 

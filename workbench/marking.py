@@ -20,7 +20,7 @@ WORD_CHARS: Final = 200
 # as in agents/migrations/0002_search.py
 _CJK = r"\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(rf"[{_CJK}]+")
-_LETTERS = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")  # accents may stand as characters of their own
 _BINDERS = frozenset("-‐–_./'’&+:")
 _NOISE = (
     (re.compile(r"\[\[c:[a-z2-7]+\]\]"), ""),  # what a model writes to cite
@@ -57,7 +57,8 @@ class Tokens:
 
     def _word(self, at: int, letters: str) -> None:
         if letters:
-            self.words.append((at, at + len(letters), letters.lower()))
+            word = unicodedata.normalize("NFKC", letters).lower()  # as in the index
+            self.words.append((at, at + len(letters), word))
 
 
 class Marker:

@@ -7,6 +7,7 @@ Text of others does not issue markers: of those that stand in it, only what it r
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -169,24 +170,40 @@ def terms(query: str) -> list[str]:
 
 
 def _densest(text: str, words: Sequence[str], most: int) -> tuple[int, int]:
-    """Return the stretch of `most` characters that holds most of the words, long ones more; else the beginning."""
-    places = sorted(_places(text, words))
-    best, start = 0, 0
-    for first, (at, _) in enumerate(places):
+    """Return the stretch of `most` characters that holds most of the words, long ones more; else the beginning.
+
+    One walk over the places: both a question and a text may consist of nothing but words of the other.
+    """
+    places = sorted(_places(text, words), key=lambda place: (place[0], len(place[1])))
+    inside: Counter[str] = Counter()
+    best = weight = start = behind = 0
+    for at, word in places:
         left = max(0, min(at - _LEAD, len(text) - most))
-        inside = {word for place, word in places[first:] if place + len(word) <= left + most}
-        weight = sum(map(len, inside))
+        while behind < len(places) and places[behind][0] + len(places[behind][1]) <= left + most:
+            coming = places[behind][1]
+            weight += 0 if inside[coming] else len(coming)
+            inside[coming] += 1
+            behind += 1
         if weight > best:
             best, start = weight, left
+        if inside[word]:  # it lies before the stretches that follow
+            inside[word] -= 1
+            weight -= 0 if inside[word] else len(word)
     end = min(len(text), start + most)
     return _to_words(text, start, end)
 
 
 def _places(text: str, words: Iterable[str]) -> Iterable[tuple[int, str]]:
-    for word in words:
-        wide = "\u3400" <= word[0] <= "\u9fff"
-        for found in re.finditer(re.escape(word) if wide else rf"\b{re.escape(word)}", text, re.IGNORECASE):
-            yield found.start(), word
+    """Yield where words of `terms` stand: each at the beginning of a word, Chinese anywhere."""
+    wanted = set(words)
+    sizes = sorted(set(map(len, wanted)))
+    for found in _WORD.finditer(text):
+        if "\u3400" <= found[0][0] <= "\u9fff":
+            pieces = ((i, found[0][i : i + size]) for i in range(len(found[0])) for size in (1, 2))
+        else:
+            folded = found[0].casefold()
+            pieces = ((0, folded[:size]) for size in sizes if size <= len(folded))
+        yield from ((found.start() + at, piece) for at, piece in pieces if piece in wanted)
 
 
 def _to_words(text: str, start: int, end: int) -> tuple[int, int]:

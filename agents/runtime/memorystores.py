@@ -178,6 +178,10 @@ class MemorySessionStore:
         """Return the store of a session's summaries."""
         return self._summaries.setdefault(session_id, MemorySummaries())
 
+    def forget(self, *, owner_id: int, thread_id: str) -> None:
+        """Delete a conversation."""
+        del self._threads[owner_id, thread_id]
+
     def talks(self, owner_id: int) -> dict[str, "Talk"]:
         """Return the owner's conversations by thread id, as their visible chains show them."""
         return {

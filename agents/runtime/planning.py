@@ -124,7 +124,7 @@ def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: S
     if changed := _state_change(request, opening.session.state):
         records.append(StateChanged(delta=changed))
     if request.action in (Action.RETRY, Action.CONTINUE) and (asked := _last_from_person(history)) is not None:
-        records += _preloaded(opening.history, asked.position)
+        records += _preloaded(opening.history, asked.position, again=request.action is Action.RETRY)
     if request.message is not None:
         records.append(_message(replace(request.message, sources=sources), history, stamp))
     return Plan(records=tuple(stamp(record) for record in records), fork_after=fork_after)
@@ -265,15 +265,18 @@ def _answers(request: RunRequest, history: Sequence[Stored], stamp: Stamp) -> li
     return out
 
 
-def _preloaded(history: Sequence[Stored], asked: int) -> list[Preloaded]:
-    """Return what the turn that is answered again, or gone on with, had before it, so that the model sees the same."""
+def _preloaded(history: Sequence[Stored], asked: int, *, again: bool) -> list[Preloaded]:
+    """Return what the turn that is answered again, or gone on with, had before it, so that the model sees the same.
+
+    What was recalled of conversations is looked for anew when it is answered again: they may be deleted by now.
+    """
     found: list[Preloaded] = []
     for stored in history:
         record = stored.record
         if stored.position > asked and isinstance(record, UserMessage) and record.kind is UserMessageKind.TURN:
             break
         if stored.position > asked and isinstance(record, Preloaded) and not stored.origin.parent_invocation_id:
-            found = [record]
+            found = [] if again and record.citations else [record]
     return found
 
 

@@ -13,11 +13,12 @@ from agents.runtime.knowledge import Citation
 TURNS: Final = 26  # pieces of one search, neighbours included
 TURN_TOKENS: Final = 1_600  # of them together, as the model reads them
 MOST_BYTES: Final = 65_536  # of one load
+ID_CHARS: Final = 128  # of an id that is told back; no stored one is longer
 
 
 class RecallScope(StrEnum):
-    """Where to search. The two of the current conversation see the visible chain of forks only, and never what the
-    person said to this run."""
+    """Where to search: visible chains of forks only, and of the current conversation never what the person said to
+    this run."""
 
     CURRENT_HIDDEN = (
         "current_hidden"  # what a summary hides from the model, also of this run; nothing without a summary
@@ -110,8 +111,8 @@ class RecallFailed(Exception):
 def missing(named: str) -> EventMissing:
     """Return what is said of an event that is not there, or is somebody else's."""
     return EventMissing(
-        f'There is no event "{named}". An event_id is the one that session_search gives with a hit, or a placeholder, '
-        "exactly as it stands there (not the number of a turn); the id in a record's marker does too."
+        f'There is no event "{named[:ID_CHARS]}". An event_id is the one that session_search gives with a hit, or a '
+        "placeholder, exactly as it stands there (not the number of a turn); the id in a record's marker does too."
     )
 
 

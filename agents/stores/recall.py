@@ -22,6 +22,7 @@ from agents.stores import chains, events, pool, sql, vectors
 from agents.stores.db import in_thread
 
 LEAST_SCORE: Final = 0.0001  # of a hit, however little is left of it
+WIDER: Final = 4  # times as much is asked for again, where something was found that other conversations replaced
 FAILED: Final = "Earlier messages cannot be read just now."
 
 logger = logging.getLogger(__name__)
@@ -63,19 +64,20 @@ class PgRecall:
             return ()
         vector = await vectors.of_question(self._embedder, query)
         dense = dense and vector is not None
-        try:
-            ranked = await in_thread(_ranked)(where, "" if dense else query, limit, vector)
-        except DatabaseError as error:
-            raise RecallFailed(FAILED) from error
-        found = await self._events(ranked, vector if dense else None)
+        asked = "" if dense else query
+        for most in (1, WIDER):
+            ranked = await self._ranked(where, asked, vector, most * TURNS, most * limit)
+            found, replaced = await self._events(ranked, vector if dense else None)
+            if not replaced:
+                break
         if quoted := searching.phrases(query):
             found = [one for one in found if searching.holds(one.piece.text, quoted)]
         if dense:
             found.sort(key=lambda one: -one.likeness)
             hits = [one for one in found if one.likeness >= max(min_score, LEAST_SCORE)][:limit]
         else:
-            hits = [one for one in found if one.number <= limit]
-        around = [one for one in found if one not in hits]
+            hits = [one for one in found if one.number <= most * limit][:limit]
+        around = [one for one in found if one not in hits][: TURNS - len(hits)]
         return (
             *(self._recollection(one, scope, one.likeness if dense else one.score) for one in hits),
             *(self._recollection(one, scope, 0.0) for one in around if hits),
@@ -145,9 +147,22 @@ class PgRecall:
             left_out |= Q(pk=self._session)
         return Session.objects.of(self._owner_id).filter(left_out).values_list("pk", flat=True)
 
-    async def _events(self, ranked: Sequence[searching.Ranked], vector: searching.Vector | None) -> list["_Found"]:
-        """Return what was found with its texts, in the same order, each once; what is not this run's to see is left
-        out."""
+    async def _ranked(
+        self, where: searching.Scope, query: str, vector: searching.Vector | None, most: int, hits: int
+    ) -> tuple[searching.Ranked, ...]:
+        try:
+            return await in_thread(_ranked)(where, query, vector, most, hits)
+        except DatabaseError as error:
+            raise RecallFailed(FAILED) from error
+
+    async def _events(
+        self, ranked: Sequence[searching.Ranked], vector: searching.Vector | None
+    ) -> tuple[list["_Found"], bool]:
+        """Return what was found with its texts, in the same order, each once, and whether something was replaced.
+
+        What is not this run's to see is left out, and what other conversations do not show any more: it was edited
+        away, or answered anew.
+        """
         rows = await self._fetch(
             sql.FOUND_EVENTS,
             {
@@ -160,14 +175,18 @@ class PgRecall:
             },
         )
         found = []
-        for ord_, thread_id, title, likeness, *columns in rows:
+        replaced = False
+        for ord_, thread_id, title, likeness, head, forks, *columns in rows:
             one, stored = ranked[ord_ - 1], events.load(columns)
             own = one.group_id == self._session
+            if not own and not _shows(head, forks, stored):
+                replaced = True
+                continue
             piece = piece_of(stored, thread_id=thread_id, title=title, offset=one.offset)
             if piece is not None and (not own or self._may_see(stored)):
                 score = max(LEAST_SCORE, one.score)
                 found.append(_Found(piece=piece, own=own, number=ord_, score=score, likeness=likeness or 0.0))
-        return found
+        return found, replaced
 
     def _may_see(self, stored: Stored) -> bool:
         """Return whether an event of the run's own conversation is of its scope, and not what it was asked itself."""
@@ -192,7 +211,7 @@ class PgRecall:
             },
         )
         for session, thread_id, title, agent, head, forks, places in rows:
-            known = [chains.Fork(number=n, parent=p, shared_position=s) for n, p, s in forks or ()]
+            known = _forks(forks)
             own = session == self._session
             for position, fork in places or ():
                 # of its own conversation a run sees the visible line only
@@ -240,12 +259,22 @@ class _Place:
     line: tuple[tuple[int, int], ...]
 
 
+def _forks(rows: Sequence[tuple[int, int | None, int]] | None) -> list[chains.Fork]:
+    return [chains.Fork(number=n, parent=p, shared_position=s) for n, p, s in rows or ()]
+
+
+def _shows(head: int, forks: Sequence[tuple[int, int | None, int]] | None, stored: Stored) -> bool:
+    """Return whether the line that ends in this fork holds an event. forks: None = it is the first."""
+    line = chains.chain(_forks(forks), head) if head else [(0, stored.position)]
+    return any(stored.fork == fork and stored.position <= up_to for fork, up_to in line)
+
+
 def _ranked(
-    where: searching.Scope, query: str, limit: int, vector: searching.Vector | None
+    where: searching.Scope, query: str, vector: searching.Vector | None, most: int, hits: int
 ) -> tuple[searching.Ranked, ...]:
     """Return what the search gives; where vectors cannot be compared, by words alone."""
     try:
-        return searching.search(where, query, limit=TURNS, hits=limit, vector=vector)
+        return searching.search(where, query, limit=most, hits=hits, vector=vector)
     except DataError:  # vectors of another length under the same name: the endpoint changed its model
         logger.exception("searched without vectors")
-        return searching.search(where, query, limit=TURNS, hits=limit)
+        return searching.search(where, query, limit=most, hits=hits)

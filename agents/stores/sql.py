@@ -232,16 +232,17 @@ WITH newest AS MATERIALIZED ({
 SELECT EXISTS (SELECT FROM written) OR EXISTS (SELECT FROM newest n WHERE n.summary_id = %(id)s)
 """
 
-# What a request to run finds. One row always: the session's columns are null when the thread is new.
+# What a request to run finds. One row always: the session's columns are null when the thread is new. A session that
+# files came to before any run has no agent yet: the first run's is its own.
 OPENING = f"""
-SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coalesce(s.head_fork, 0),
+SELECT s.id, coalesce(nullif(s.agent, ''), ask.agent), coalesce(s.title, ''), s.state, coalesce(s.head_fork, 0),
        coalesce(s.last_position, 0), s.deleted_at IS NOT NULL,
        (SELECT jsonb_agg(jsonb_build_array(f.number, f.parent, f.shared_position) ORDER BY f.number)
         FROM agents_fork f WHERE f.session_id = s.id),
        (SELECT r.id FROM agents_run r WHERE r.session_id = s.id AND r.client_id = ask.run_id),
        (SELECT r.client_id FROM agents_run r WHERE r.session_id = s.id AND r.status = 'running'),
        (SELECT jsonb_object_agg(st.scope || ':' || st.key, st.value) FROM agents_state st
-        WHERE (st.scope = 'app' AND st.owner_id IS NULL AND st.agent = coalesce(s.agent, ask.agent))
+        WHERE (st.scope = 'app' AND st.owner_id IS NULL AND st.agent = coalesce(nullif(s.agent, ''), ask.agent))
            OR (st.scope = 'user' AND st.owner_id = ask.owner_id AND st.agent = '')),
        EXISTS (SELECT FROM agents_inbox i
                WHERE i.session_id = s.id AND i.consumed_at IS NULL AND i.kind = 'steer'),
@@ -252,8 +253,8 @@ SELECT s.id, coalesce(s.agent, ask.agent), coalesce(s.title, ''), s.state, coale
         CROSS JOIN LATERAL ({
     _NEWEST.format(session="s.id", key="scope.key", line=_LINE.format(session="s.id", fork="s.head_fork"))
 }) m
-        WHERE scope.key IN ('', coalesce(s.agent, ask.agent), ask.agent)
-           OR starts_with(scope.key, coalesce(s.agent, ask.agent) || '/')),
+        WHERE scope.key IN ('', coalesce(nullif(s.agent, ''), ask.agent), ask.agent)
+           OR starts_with(scope.key, coalesce(nullif(s.agent, ''), ask.agent) || '/')),
        ask.message_id <> '' AND EXISTS (
            SELECT FROM agents_event e
            WHERE e.session_id = s.id AND e.type = 'user_message' AND e.payload ->> 'id' = ask.message_id),
@@ -346,7 +347,7 @@ OPEN_KNOWN = _OPEN.format(
     here="""
     UPDATE agents_session
     SET head_fork = %(fork)s, last_position = %(last_position)s + %(count)s, entries = entries + %(entries)s,
-        state = %(state)s::jsonb, active_at = clock_timestamp()
+        agent = coalesce(nullif(agent, ''), %(session_agent)s), state = %(state)s::jsonb, active_at = clock_timestamp()
     WHERE id = %(session_id)s AND owner_id = %(owner_id)s AND last_position = %(last_position)s
       AND head_fork = %(head_fork)s AND deleted_at IS NULL
     RETURNING id, entries - %(entries)s AS entries""",
@@ -419,12 +420,16 @@ SELECT (SELECT array_agg(fork ORDER BY fork) FROM line), (SELECT array_agg(up_to
 FROM agents_session s WHERE s.id = %(session)s AND s.owner_id = %(owner)s
 """
 
-# The events of found entries, with their conversations. likeness: of the entry's vector to a question's, null without.
+# The events of found entries, with their conversations, and of these the line that is shown and, if that is not the
+# first, all lines. likeness: of the entry's vector to a question's, null without.
 FOUND_EVENTS = f"""
 SELECT ask.ord, s.thread_id, s.title, (
     SELECT -(v.vector <#> %(vector)s::halfvec)
     FROM agents_searchentry n JOIN agents_embedding v ON v.entry_id = n.id AND v.model = %(model)s::int
     WHERE n.owner_id = s.owner_id AND n.kind = 'event' AND n.group_id = s.id AND n.position = ask.entry LIMIT 1),
+    s.head_fork, CASE WHEN s.head_fork <> 0 THEN (
+        SELECT jsonb_agg(jsonb_build_array(f.number, f.parent, f.shared_position) ORDER BY f.number)
+        FROM agents_fork f WHERE f.session_id = s.id) END,
     {_EVENT_COLUMNS}
 FROM unnest(%(sessions)s::bigint[], %(positions)s::bigint[], %(entries)s::int[]) WITH ORDINALITY
     AS ask(session, position, entry, ord)

@@ -194,7 +194,7 @@ def neighbours(before: int | None, after: int | None) -> tuple[int, int]:
 def _anchor(arguments: Mapping[str, Any], context: ToolContext) -> Anchor:
     """Return what is to be loaded. The id of a marker stands for the record that the marker cites."""
     event_id, call_id, thread_id = (
-        bare(arguments.get(name) or "") for name in ("event_id", "tool_call_id", "session_id")
+        bare((arguments.get(name) or "").replace("\0", "")) for name in ("event_id", "tool_call_id", "session_id")
     )
     if not event_id and not call_id:
         raise ToolFailed(

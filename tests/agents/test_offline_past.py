@@ -95,6 +95,33 @@ async def test_a_message_whose_excerpt_is_not_enough_is_read_whole() -> None:
     assert sources(emitted)[0] == ("old", "u1")
 
 
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("The vault code of the Lindqvist cabin is 4471-QX.", "What did I say the code of the Lindqvist cabin is?"),
+        ("林家老宅的保险柜密码是 8826。", "我说过林家老宅的保险柜密码是多少？"),
+    ],
+)
+async def test_asked_again_it_quotes_what_was_said_and_not_its_own_answers(told: str, asked: str) -> None:
+    desk = Desk()
+    await desk.tell(told)
+    for thread in ("t", "t", "new", "t"):
+        emitted = await desk.ask(asked, thread=thread)
+        assert sources(emitted) == [("t", "u1")]
+        assert told.rstrip(".。") in quoted(answer_of(emitted))
+        assert "> >" not in answer_of(emitted)
+
+
+async def test_what_a_tool_told_of_a_document_was_not_said() -> None:
+    desk = Desk(harbour="# Harbour\n\nA mooring costs 900 crowns a season.")
+    await desk.ask("What does a mooring cost?", thread="old")
+    await desk.tell("I told them that a mooring costs 700 crowns.", thread="old")
+    emitted = await desk.ask("What did I tell you a mooring costs?", thread="new")
+    assert "700 crowns" in quoted(answer_of(emitted))
+    assert ("old", "u2") in sources(emitted)
+    assert "artifact://" not in answer_of(emitted)
+
+
 async def test_nothing_found_is_said_and_nothing_made_up() -> None:
     desk = Desk()
     await desk.tell("The weather is fine.", thread="old")

@@ -212,6 +212,18 @@ async def test_of_this_conversation_only_the_visible_line_is_found(house: House)
     assert [piece.text for piece in found.pieces] == ["Hello.", "The budget is ninety.", "Noted, budget ninety."]
 
 
+async def test_what_another_conversation_replaced_is_not_found(house: House) -> None:
+    await say(house, "The key of the boathouse is under the mat.", thread="mat")
+    before = await say(house, "The key of the boathouse is number 0.", thread="t")
+    for number in range(1, 40):  # more than one search gives
+        words = f"The key of the boathouse is number {number}."
+        await say(house, words, thread="t", fork_after=before.records[0].position - 1)
+    now = await say(house, "Where is it?", thread="new", end=False)
+    expected = {"The key of the boathouse is under the mat.", "The key of the boathouse is number 39."}
+    for scope in (OTHERS, ALL):
+        assert set(await texts(house.recall(now), "The key of the boathouse", scope, limit=3)) == expected
+
+
 # What is found
 
 

@@ -1,6 +1,8 @@
 """What session_search and session_load tell a model."""
 
+import random
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,19 +10,22 @@ import pytest
 
 from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned
-from agents.runtime.excerpts import SNIPPET_CHARS
+from agents.runtime.excerpts import SNIPPET_CHARS, cut_around, excerpts, terms
 from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.memoryrecall import MemoryRecall
 from agents.runtime.memorystores import MemoryArtifactStore, MemorySessionStore
+from agents.runtime.pieces import PIECE_CHARS
 from agents.runtime.recall import (
     MOST_BYTES,
     TURN_TOKENS,
     TURNS,
     Anchor,
+    Piece,
     Recall,
     RecallFailed,
     RecallScope,
     Recollection,
+    Role,
     Window,
 )
 from agents.runtime.schema import problems
@@ -30,7 +35,7 @@ from agents.runtime.tokens import estimate
 from agents.runtime.tools import ToolContext, ToolResult
 from agents.tools import session
 from agents.tools.session import neighbours
-from tests.agents.records import FINISHED, answer, finished, new_id, planner, request, stamp, user
+from tests.agents.records import AT, FINISHED, answer, finished, new_id, planner, request, stamp, user
 from tests.agents.toolcontext import tool_context
 
 TOOLS = {tool.spec.name: tool for tool in session.tools()}
@@ -207,6 +212,49 @@ async def test_a_record_cannot_make_markers_and_keeps_those_it_has(past: Past) -
     assert paper in result.citations
     assert set(re.findall(r"\[\[c:(\w+)\]\]", result.content)) == {c.id for c in result.citations}
     assert all("[[c:k3f9ab" not in c.quote for c in result.citations)
+
+
+def piece_of_text(text: str) -> Piece:
+    return Piece(thread_id="t", title="", event_id="e", message_id="m", position=1, role=Role.USER, at=AT, text=text)
+
+
+def test_a_question_that_shares_all_its_words_with_long_records_is_shown_at_once() -> None:
+    chosen = random.Random(7)
+    text = "".join(chr(0x4E00 + chosen.randrange(2_000)) for _ in range(PIECE_CHARS))
+    piece = piece_of_text(text)
+    found = [Recollection(piece=piece, scope=RecallScope.OTHER_SESSIONS, score=1.0)] * TURNS
+    steps = 0
+
+    def count(*_: Any) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        taken = excerpts(found, text)
+    finally:
+        sys.setprofile(None)
+    assert taken
+    assert steps < TURNS * PIECE_CHARS * 40  # what grows with the square of the text takes a hundred times as many
+
+
+def test_what_stands_closest_together_is_shown() -> None:
+    text = "The boat. " + "Nothing here. " * 40 + "The boat lies in the harbour of Visby. " + "And so on. " * 60
+    piece = piece_of_text(text)
+    for query in ("boat harbour Visby", "BOATS harbours", "harbour, boat"):
+        excerpt = cut_around(piece, terms(query))
+        assert "The boat lies in the harbour of Visby." in excerpt.text
+        assert len(excerpt.text) <= SNIPPET_CHARS
+
+
+async def test_an_id_that_cannot_be_is_not_there(past: Past) -> None:
+    await past.say("Hello.")
+    for event_id in ("\0", "a\0b", "x" * 100_000):
+        with pytest.raises(ToolFailed) as told:
+            await use("session_load", past.context(), event_id=event_id)
+        assert told.value.code in (ToolFailure.EVENT_NOT_FOUND, ToolFailure.ARGUMENTS_INVALID)
+        assert len(str(told.value)) < 500
+        assert "\0" not in str(told.value), "PostgreSQL takes none"
 
 
 async def test_a_past_that_cannot_be_read_is_said_to_be_so(past: Past) -> None:

@@ -14,6 +14,7 @@ from agents.runtime.model import Role
 from agents.runtime.policy import LOAD_TOOL, SEARCH_TOOL, ContextPolicy
 from agents.runtime.recall import NO_RECALL
 from agents.runtime.reminder import Reminder, about, refers_back
+from agents.runtime.session import Action
 from agents.runtime.testing import ScriptedModel, collect, memory_runner, text, turn
 from agents.runtime.tokens import estimate
 from tests.runtime.samples import of, request, tool
@@ -72,11 +73,11 @@ class Talks:
         self.runs = 0
         self.model = ScriptedModel()
 
-    async def say(self, words: str, reply: str = "Noted.", thread: str = "t") -> list[Any]:
+    async def say(self, words: str, reply: str = "Noted.", thread: str = "t", **asked: Any) -> list[Any]:
         self.runs += 1
         self.model = ScriptedModel(turn(text(reply)))
         runner = memory_runner(self.model, agent=self.agent, store=self.store, **self.more)
-        return await collect(runner, request(words, thread_id=thread, run_id=f"r{self.runs}"))
+        return await collect(runner, request(words, thread_id=thread, run_id=f"r{self.runs}", **asked))
 
     def sent(self) -> str:
         return "\n".join(m.text for m in self.model.requests[0].messages if m.role is Role.USER)
@@ -113,6 +114,16 @@ async def test_what_is_recalled_changes_nothing_before_the_question_and_is_store
     assert after[: len(without) - 1] == without[:-1]
     record = next(s.record for s in talks.store.stored(owner_id=1, thread_id="new") if isinstance(s.record, Preloaded))
     assert codec.load("preloaded", orjson.loads(orjson.dumps(codec.dump(record)))) == record
+
+
+async def test_a_retry_recalls_anew_so_that_nothing_deleted_is_shown_on() -> None:
+    talks = Talks()
+    await talks.say(BUDGET, thread="old")
+    await talks.say("What did we say about the budget of the harbour?", thread="new")
+    assert BUDGET in talks.sent()
+    talks.store.forget(owner_id=1, thread_id="old")
+    emitted = await talks.say("", thread="new", message=None, action=Action.RETRY)
+    assert of(emitted, Preloaded) == [] and BUDGET not in talks.sent()
 
 
 @pytest.mark.parametrize(

@@ -89,3 +89,10 @@ def test_snippet_reads_like_prose(db: None) -> None:
     found = marker("gas", text)
     shown = "".join(p for p, _hit in marking.snippet(text, found, (0, len(text))))
     assert shown == "Costs 43 kg of gas a b plan.pdf here"
+
+
+@pytest.mark.parametrize("text", ["une e\u0301cole", "une \uff45\u0301\uff43ole", "UNE E\u0301COLE"])
+def test_the_same_word_is_meant_however_its_characters_are_written(db: None, text: str) -> None:
+    found = marker("école", text)
+    assert len(found.spans(Tokens(text))) == 1
+    assert found.covered(Tokens(text)) == 1

@@ -147,6 +147,13 @@ def test_name_is_found_by_a_part_of_it_without_accents_and_case(alice: Any) -> N
         assert not found(alice, q), q
 
 
+def test_decomposed_text_is_found_and_accents_alone_find_no_names(alice: Any) -> None:
+    said(alice, "t", "Notre e\u0301cole ouvre lundi.", title="Talk")
+    saved(alice, "plan.md", "Something else.")
+    assert meant(found(alice, "école")["messages"][0]) == ["e\u0301cole"]
+    assert found(alice, "\u0301 \u0300") == {}
+
+
 def test_document_stands_once_by_name_with_its_best_passage_and_at_most_three_times(alice: Any) -> None:
     text = "\n\n".join(f"Part {n}. The valve again. " + "Filler. " * 200 for n in range(6))
     saved(alice, "valve.md", text)

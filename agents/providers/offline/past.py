@@ -1,7 +1,8 @@
 """Answers from what was said before: earlier messages of this conversation and of the person's others."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agents.providers.offline import quoting
 from agents.providers.offline.intent import Note, file_name_for
@@ -18,6 +19,10 @@ HITS = 10
 AROUND = 0.3  # of the question's weight; what holds so much and does not answer is read whole
 WHOLE_BYTES = 16_000  # of a record that is read from its beginning; of a longer one a stretch around what was found
 BEFORE_BYTES = 4_000
+_QUOTE = re.compile(r"(?m)^>.*(?:\n>.*)*")
+_QUOTING = re.compile(r"(?m)^(?:>[ \t]*)+")
+_LAST_MARKER = re.compile(r"\[\[c:(\w{1,16})\]\]\s{0,8}$")
+_MARKER_CHARS = 32
 _QUESTION = re.compile(r"(?:[?？]|[吗呢][。.]?)[\"”」』)）]*\s*$")
 
 
@@ -78,9 +83,36 @@ def _units(at: Situation) -> list[Unit]:
 
 def _excerpts(at: Situation) -> Sequence[Excerpt]:
     """Return what was read whole, and what was found besides."""
-    whole = [excerpt for result in at.loads for excerpt in result.excerpts]
-    found = (excerpt for result in at.recalls for excerpt in result.excerpts)
+    whole = _first_hand(excerpt for result in at.loads for excerpt in result.excerpts)
+    found = _first_hand(excerpt for result in at.recalls for excerpt in result.excerpts)
     return [*whole, *(one for one in found if not any(one.text in other.text for other in whole))]
+
+
+def _first_hand(excerpts: Iterable[Excerpt]) -> list[Excerpt]:
+    """Return records, and in place of answers that quote with a citation what they quote, where it was said; each text
+    once. Else each answer would quote the answers before it, and they their sources."""
+    own: list[Excerpt] = []
+    quoted: list[Excerpt] = []
+    for excerpt in excerpts:
+        quotes = _quotes(excerpt)
+        quoted += quotes
+        own += () if quotes else (excerpt,)
+    for one in quoted:
+        if not any(one.id == other.id or one.text in other.text for other in own):
+            own.append(one)
+    return own
+
+
+def _quotes(excerpt: Excerpt) -> list[Excerpt]:
+    found = []
+    for quote in _QUOTE.finditer(excerpt.text):
+        end, cite = len(quote[0]), ""
+        while marker := _LAST_MARKER.search(quote[0], max(0, end - _MARKER_CHARS), end):
+            end, cite = marker.start(), marker[1]  # of a quote in a quote the innermost stands first
+        if cite:
+            text = _QUOTING.sub("", quote[0][:end]).strip()
+            found.append(replace(excerpt, id=cite, text=text, offset=0, bytes=0))
+    return found
 
 
 def _to_load(at: Situation, judged: Judged) -> Excerpt | None:

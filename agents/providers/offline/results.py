@@ -3,10 +3,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _MARKER = re.compile(r"^\[\[c:(?P<id>[a-z2-7]{6})\]\](?: (?P<rest>.*))?$", re.MULTILINE)
-_NAMED = re.compile(r"^(?P<name>.+?) \((?P<reference>artifact://.+?@\d+)\)(?:, (?P<place>.*))?$")
+_NAMED = re.compile(
+    r"^(?P<name>.+?) \((?P<reference>artifact://.+?@\d+)"
+    r"(?P<second_hand>, written by the assistant)?\)(?:, (?P<place>.*))?$"
+)
 _TAIL = re.compile(r"\n\n(?:\[[^\n]*\]\n?)+\s*$")
 _SEARCHED = re.compile(r"^(?:\d+ passages? from \d+ of|Nothing in) (\d+) documents?\b")
 _UNREAD = re.compile(r"^\[Not readable yet, so not searched: (.*)\]$", re.MULTILINE)
@@ -21,6 +24,8 @@ _RECORD = re.compile(
     r"(?P<facts>.*)$",
     re.MULTILINE,
 )
+# what documents hold is theirs to say, and was not said in a conversation
+_OF_DOCUMENTS = re.compile(r" (?:search_knowledge|read_document|list_documents|(?:read|save|edit)_artifact)\b")
 _PART = re.compile(r"content_offset: (?P<offset>\d+) of (?P<bytes>\d+) bytes|bytes (?P<first>\d+)-\d+ of (?P<all>\d+)")
 _CONVERSATION = re.compile(r"^(?:This conversation|\".*\" \(session_id: .*\)):$", re.MULTILINE)
 _PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?P<first>\d+)(?:-\d+)?)(?:, |$)")
@@ -31,7 +36,8 @@ class Excerpt:
     """A passage of a document. reference: "artifact://…@n". page, row, line: where it begins, 0 = not of that kind.
 
     heading: path, outermost first; in a table its last item is the header row. Of the past: offset, bytes: where it
-    begins in a record that is longer, and how long that is; 0 = it is the whole.
+    begins in a record that is longer, and how long that is; 0 = it is the whole. second_hand: its document was written
+    by an assistant.
     """
 
     id: str
@@ -44,6 +50,7 @@ class Excerpt:
     heading: tuple[str, ...] = ()
     offset: int = 0
     bytes: int = 0
+    second_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +138,16 @@ def excerpts_of(text: str, *, reference: str = "") -> Iterable[Excerpt]:
         tail = _TAIL.search(text, marks[-1].end())
         ends.append(tail.start() if tail else len(text))
     for mark, end in zip(marks, ends, strict=True):
-        place, name, whose = mark["rest"] or "", name_of(reference), reference
+        place, name, whose, second_hand = mark["rest"] or "", name_of(reference), reference, False
         if not reference and (named := _NAMED.match(place)):
             name, whose, place = named["name"], named["reference"], named["place"] or ""
-        yield _excerpt(mark["id"], name, whose, place, text[mark.end() : end].strip("\n"))
+            second_hand = bool(named["second_hand"])
+        found = _excerpt(mark["id"], name, whose, place, text[mark.end() : end].strip("\n"))
+        yield replace(found, second_hand=second_hand)
 
 
 def recalled_of(text: str, failure: str) -> Recalled:
-    """Return the records in a result of session_search or session_load."""
+    """Return the records in a result of session_search or session_load, without what tools told of documents."""
     if failure:
         return Recalled(failure=failure)
     marks = list(_RECORD.finditer(text))
@@ -147,6 +156,8 @@ def recalled_of(text: str, failure: str) -> Recalled:
     ends = [*(mark.start() for mark in marks[1:]), tail.start() if tail else len(text)]
     found = []
     for mark, end in zip(marks, ends, strict=False):
+        if _OF_DOCUMENTS.match(mark["facts"]):
+            continue
         part = _PART.search(mark["facts"])
         end = next((h.start() for h in headings if mark.end() < h.start() < end), end)
         above = [h[0] for h in headings if h.start() < mark.start()]
@@ -178,4 +189,13 @@ def _excerpt(marked: str, name: str, reference: str, place: str, text: str) -> E
             numbers[found["kind"]] = int(found["first"])
         place = place[found.end() :]
     heading = tuple(place.split(" > ")) if place else ()
-    return Excerpt(id=marked, name=name, reference=reference, text=text, heading=heading, **numbers)
+    return Excerpt(
+        id=marked,
+        name=name,
+        reference=reference,
+        text=text,
+        page=numbers["page"],
+        row=numbers["row"],
+        line=numbers["line"],
+        heading=heading,
+    )
