@@ -17,11 +17,11 @@ TOOLS := DEBUG=true SECRET_KEY=unused-by-tools DATABASE_URL= REDIS_URL= CELERY_B
 run: .venv/runs
 	@exec $(BIN)/python manage.py up --host $(HOST) --port $(PORT) --data $(DATA)
 
-# Everything: the Node clients, then pytest with real PostgreSQL, Valkey and Chromium.
+# Everything: the Node clients, then pytest with real PostgreSQL, Valkey and Chromium, in two processes.
 test: test-client test-python
 
 test-python: .venv/tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 test-client: .venv/tests tests/client/node_modules/.installed
 	node --test tests/js/

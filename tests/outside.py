@@ -2,7 +2,7 @@
 
 Starts the wheel's PostgreSQL 16 as a server of its own over TCP with a password, takes the machine's Redis and RabbitMQ
 (or starts its redis-server and rabbitmq-server), and runs pytest with DATABASE_URL, REDIS_URL and CELERY_BROKER_URL:
-nothing embedded takes part.
+nothing embedded takes part. Two processes share the tests; tests/conftest.py says how they keep apart.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ EMBEDDED_ONLY = ("tests/workbench/test_up.py", "tests/workbench/test_embedded_se
 # These have nothing to do with a server, so once is enough.
 NO_SERVER = (
     "tests/agents/test_knowledge_tools.py",
+    "tests/agents/test_live_coalescing.py",
     "tests/agents/test_offline_judging.py",
     "tests/agents/test_offline_knowledge.py",
     "tests/agents/test_offline_provider.py",
@@ -47,13 +48,18 @@ NO_SERVER = (
     "tests/artifacts/test_textfile.py",
     "tests/artifacts/test_uploads.py",
     "tests/workbench/bench",
+    "tests/workbench/test_bodies.py",
+    "tests/workbench/test_logs.py",
+    "tests/workbench/test_messages.py",
+    "tests/workbench/test_middleware.py",
     "tests/workbench/test_processes.py",
     "tests/workbench/test_serve.py",
     "tests/workbench/test_supervisor.py",
     "tests/workbench/test_waterfall.py",
     "tests/workbench/test_wording.py",
 )
-REDIS_DATABASE = 9  # of the machine's Redis; nothing else is touched
+PROCESSES = 2
+REDIS_DATABASE = 9  # the first of the machine's Redis that is used, one for each process; nothing else is touched
 RABBITMQ_PORT = 5672
 
 
@@ -75,6 +81,18 @@ def wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
         if process.poll() is not None or time.monotonic() > until:
             raise SystemExit(f"{process.args!r} does not start")
         time.sleep(0.05)
+
+
+def first_link(url: str, server: "subprocess.Popen[bytes]") -> "psycopg.Connection[tuple[object, ...]]":
+    """Connect as soon as the server lets anybody in: it listens a moment earlier."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return psycopg.connect(url, autocommit=True)
+        except psycopg.OperationalError:
+            if server.poll() is not None or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -110,7 +128,7 @@ def postgres(top: Path) -> Iterator[str]:
     try:
         wait_for(port, server)
         target = f"postgresql://postgres:{password}@127.0.0.1:{port}"
-        with psycopg.connect(f"{target}/postgres", autocommit=True) as link:
+        with first_link(f"{target}/postgres", server) as link:
             link.execute("CREATE DATABASE workbench")
             print("PostgreSQL", link.info.server_version, "over TCP with a password", flush=True)
         yield f"{target}/workbench"
@@ -145,7 +163,7 @@ def redis(top: Path) -> Iterator[str]:
 def rabbitmq(top: Path, secret_key: str) -> Iterator[str]:
     """Yield the URL of the machine's RabbitMQ; if none runs, of its rabbitmq-server, started for this.
 
-    The queue of who has this key is removed afterwards: it outlives those who made it.
+    What is named after this key is removed afterwards: it outlives those who made it.
     """
     with contextlib.ExitStack() as stack:
         port = RABBITMQ_PORT if answers(RABBITMQ_PORT) else stack.enter_context(own_rabbitmq(top))
@@ -155,7 +173,11 @@ def rabbitmq(top: Path, secret_key: str) -> Iterator[str]:
             print("RabbitMQ", link.connection.server_properties["version"], flush=True)
         yield url
         with kombu.Connection(url, connect_timeout=5) as link, link.channel() as channel:
-            channel.queue_delete("workbench-" + hashlib.sha256(f"queue:{secret_key}".encode()).hexdigest()[:8])
+            for process in ("", *(f"gw{n}" for n in range(PROCESSES))):
+                name = "workbench-" + hashlib.sha256(f"queue:{secret_key}{process}".encode()).hexdigest()[:8]
+                channel.queue_delete(name)
+                channel.queue_delete(f"{name}-heavy")
+                channel.exchange_delete(name)
 
 
 @contextlib.contextmanager
@@ -204,7 +226,10 @@ def main(words: list[str]) -> int:
             failed = pytest(
                 *(
                     words
-                    or (*DATABASE_TESTS, *(f"--ignore={t}" for t in (*EMBEDDED_ONLY, *NO_SERVER)), "-m", "not fault")
+                    or (
+                        *("-n", str(PROCESSES), "-m", "not fault", *DATABASE_TESTS),
+                        *(f"--ignore={t}" for t in (*EMBEDDED_ONLY, *NO_SERVER)),
+                    )
                 )
             )
             if not words and any((ROOT / "tests" / "e2e").glob("test_*.py")):

@@ -134,7 +134,7 @@ def _markdown(text: str, cut: bool) -> Preview:
     notes = Footnotes(text)
     until = time.monotonic() + DRAWN_S
     for block in blocks.split(text):
-        if time.monotonic() > until:
+        if drawn and time.monotonic() > until:  # something is shown, however busy the machine is
             cut = True
             break
         drawn.append(blocks.render_block(block, notes))

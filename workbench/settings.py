@@ -286,7 +286,8 @@ if REDIS_URL:
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {
             "hosts": [{"address": REDIS_URL, "socket_connect_timeout": 2}],
-            "prefix": "workbench-hint",
+            # of this installation: what is published goes to everybody on the server, whichever database they use
+            "prefix": "workbench-hint-" + hashlib.sha256(f"hints:{SECRET_KEY}".encode()).hexdigest()[:8],
         },
     }
 

@@ -20,7 +20,7 @@ from agents.stores.sessions import PgSessionStore
 from agents.tools import artifacts, knowledge
 from tests.agents.house import ask
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.usefixtures("hot_stores")
 REPORT = "# Costs\n\nThe lighthouse cost 40 pounds in May.\n\n# 人员\n\n灯塔有十二名工作人员。\n"
 
 

@@ -33,7 +33,7 @@ class House:
 Open = Callable[..., Desk]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
@@ -69,7 +69,7 @@ def _filled(step: Data, markers: list[str]) -> Data:
     return Data(json.loads(value))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def model_server() -> Iterator[Scripted]:
     with Scripted(steady=Steady(tokens=8)) as server:
         yield server
@@ -82,12 +82,12 @@ def model(model_server: Scripted) -> Scripted:
     return model_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def offline_house(browser: Browser) -> Iterator[House]:
     yield from _house(browser, {})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def model_house(browser: Browser, model_server: Scripted) -> Iterator[House]:
     yield from _house(browser, _with_model(model_server))
 

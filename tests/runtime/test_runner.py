@@ -171,7 +171,7 @@ async def test_1_6_cancelling_the_task_ends_the_run_in_order_before_the_cancella
 
 async def test_1_6_a_run_that_takes_too_long_is_ended_with_its_text_kept() -> None:
     model = ScriptedModel(turn(text("Half"), WaitFor(asyncio.Event())))
-    emitted = await collect(memory_runner(model, limits=Limits(duration_s=0.05)), request())
+    emitted = await collect(memory_runner(model, limits=Limits(duration_s=0.5)), request())
     end = end_of(emitted)
     assert isinstance(end, RunFailed) and end.code == "run_timeout"
     assert texts(emitted) == ["Half"]

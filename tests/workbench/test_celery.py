@@ -57,7 +57,7 @@ def test_asking_for_work_fails_at_once_when_the_broker_is_away(broker: str, tmp_
     with socket.socket() as held:  # bound and not listening: refused, and nobody else gets the port
         held.bind(("127.0.0.1", 0))
         url = broker.format(port=held.getsockname()[1], path=tmp_path / "none.sock")
-        assert all(seconds < 1 for _, seconds in publish(url))
+        assert all(seconds < 5 for _, seconds in publish(url))  # the first one imports the broker's client, too
 
 
 def test_asking_for_work_gives_up_on_a_broker_that_hangs() -> None:

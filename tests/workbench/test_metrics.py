@@ -305,10 +305,10 @@ def test_a_collector_that_is_away_costs_no_time_but_a_moment_at_the_end(caplog: 
         began = time.monotonic()
         for _ in range(200):
             measured(sink).model_called(call("chat"))
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5  # one wait for each would be minutes
         with caplog.at_level(logging.CRITICAL):
             sink.close()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20
 
 
 # Everything together, in real processes
