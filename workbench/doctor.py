@@ -214,6 +214,22 @@ async def _ask(name: str) -> str:
     return f"{name} answers in {time.monotonic() - began:.1f} s"
 
 
+def embeddings() -> str:
+    from agents import wiring  # noqa: PLC0415  # loads the providers
+    from agents.background import embed  # noqa: PLC0415  # loads the providers
+
+    ask_database("SELECT 1")
+    if wiring.embedder() is None:
+        return "search goes by words alone (EMBEDDER)"
+    try:
+        made, total = embed.progress()
+    except DatabaseError as e:
+        raise Ill(_first_line(e), "Run `manage.py prepare`.") from e
+    if made < total:
+        return f"{made:,} of {total:,} passages have theirs; the others are found by their words meanwhile"
+    return f"all {total:,} passages have theirs"
+
+
 def clock() -> str:
     before = dt.datetime.now(dt.UTC)
     (theirs,) = ask_database("SELECT clock_timestamp()")
@@ -246,6 +262,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "worker": worker,
     "storage": storage,
     "model": model,
+    "embeddings": embeddings,
     "clock": clock,
     "disk": disk,
 }

@@ -148,7 +148,7 @@ def load(owner_id: int, filters: Filters, found: Sequence[int] = ()) -> List:
         states=_states(filters, listing.by_state),
         types=tuple(Choice(key=key, label=label, shown=key == filters.type) for key, label in _types().items()),
         collections=tuple(_collection(shelf, filters) for shelf in shelves),
-        lead=_lead(everything.total, everything.by_state.get(DocumentState.READY, 0)),
+        lead=_lead(everything.total, everything.by_state),
         shown_words=_count(listing.total),
         nothing=_("No document matches these filters") if filters.narrow else _("There is nothing in this collection"),
         looked_at=_("{n} were looked at.").format(n=_count(everything.total)),
@@ -229,9 +229,16 @@ def _collection(shelf: Shelf, filters: Filters) -> Collection:
     return Collection(id=shelf.id, name=shelf.name, documents=shelf.documents, shown=shelf.id == filters.collection)
 
 
-def _lead(total: int, ready: int) -> str:
+def _lead(total: int, by_state: dict[DocumentState, int]) -> str:
+    ready, failed = by_state.get(DocumentState.READY, 0), by_state.get(DocumentState.FAILED, 0)
     if ready == total:
         return ""
+    if ready + failed == total:
+        return ngettext(
+            "{ready} of {n} document is ready; the others cannot be read.",
+            "{ready} of {n} documents are ready; the others cannot be read.",
+            total,
+        ).format(ready=ready, n=total)
     return ngettext(
         "{ready} of {n} document is ready; the others are not searchable yet.",
         "{ready} of {n} documents are ready; the others are not searchable yet.",

@@ -100,11 +100,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A passage that was found. text: whole passage. score: higher is better, comparable within one search only."""
+    """A passage that was found. text: whole passage. score: higher is better, comparable within one search only.
+
+    second_hand: its document was written in runs, and no person has changed it. Told of searches only.
+    """
 
     citation: Citation
     text: str
     score: float
+    second_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,10 @@ _PLACES = ("page", "line", "row", "char", "heading")
 
 @dataclass(slots=True)
 class _Shelf:
-    """versions: of each document by id, oldest first, with their texts."""
+    """versions: of each document by id, oldest first, with their texts. second_hand: names of those written in runs."""
 
     versions: dict[str, list[tuple[Document, str]]] = field(default_factory=dict)
+    second_hand: set[str] = field(default_factory=set)
 
 
 class MemoryKnowledge:
@@ -39,7 +40,13 @@ class MemoryKnowledge:
         self._sources = sources
 
     def add(
-        self, name: str, text: str, *, mime: str = "text/markdown", state: DocumentState = DocumentState.READY
+        self,
+        name: str,
+        text: str,
+        *,
+        mime: str = "text/markdown",
+        state: DocumentState = DocumentState.READY,
+        second_hand: bool = False,
     ) -> Document:
         """Add a document, or the next version of the one of this name."""
         known = next((v for v in self._shelf.versions.values() if v[-1][0].name == name), [])
@@ -55,6 +62,8 @@ class MemoryKnowledge:
             total_chars=len(text),
         )
         self._shelf.versions.setdefault(document.artifact_id, []).append((document, text))
+        if second_hand:
+            self._shelf.second_hand.add(name)
         return document
 
     def narrowed(self, sources: tuple[str, ...] | None) -> "MemoryKnowledge":
@@ -70,7 +79,8 @@ class MemoryKnowledge:
             if document.state is DocumentState.READY:
                 for hit in _passages(document, text):
                     score = len(terms & _terms(" ".join((hit.text, *hit.citation.place.heading))))
-                    hits += [replace(hit, score=float(score))] if score else []
+                    second_hand = document.name in self._shelf.second_hand
+                    hits += [replace(hit, score=float(score), second_hand=second_hand)] if score else []
         hits.sort(key=lambda hit: -hit.score)
         unread = tuple(d.name for d, _ in scope if d.state in (DocumentState.WAITING, DocumentState.READING))
         return Found(hits=tuple(hits[:limit]), searched=len(scope) - len(unread), unread=unread)

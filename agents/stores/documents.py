@@ -210,7 +210,7 @@ def reason(trouble: str, name: str) -> str:
 # `found` keep it to a look-up for each passage, and docs to one look.
 _FOUND = """
 with docs as materialized (
-  select a.public_id, a.name, v.id, v.number, v.text_status
+  select a.public_id, a.name, a.id artifact_id, v.id, v.number, v.text_status
   from artifacts_artifact a
   join artifacts_version v on v.artifact_id = a.id and v.number = a.last_version and v.owner_id = a.owner_id
   left join agents_session s on s.id = a.session_id
@@ -223,7 +223,9 @@ found as materialized (
     where p.id = r.ref and p.owner_id = %(owner)s offset 0) p),
 of as materialized (select * from docs where id = any(array(select version_id from found))),
 hits as (
-  select of.public_id, of.name, of.number, f.start, f."end", f.place::text, f.text, f.score, f.nth
+  select of.public_id, of.name, of.number, f.start, f."end", f.place::text, f.text, f.score,
+    (select bool_and(w.origin = 'tool') from artifacts_version w where w.artifact_id = of.artifact_id) as second_hand,
+    f.nth
   from found f join of on of.id = f.version_id order by f.nth limit %(limit)s)
 select (select count(*) from docs where text_status = 'ready'),
   (select json_agg(name) from (
@@ -252,7 +254,7 @@ def found(shelf: Shelf, ranked: Sequence[search.Ranked], limit: int, quoted: Seq
 
 
 def _hit(row: Sequence[Any]) -> Hit:
-    public_id, name, number, start, end, place, text, score = row[2:10]
+    public_id, name, number, start, end, place, text, score, second_hand = row[2:11]
     return Hit(
         citation=Citation(
             id=citation_id(str(public_id), number, start, end),
@@ -266,6 +268,7 @@ def _hit(row: Sequence[Any]) -> Hit:
         ),
         text=text,
         score=score,
+        second_hand=second_hand,
     )
 
 
@@ -291,7 +294,7 @@ def passages_from(shelf: Shelf, entry: Entry, at: str, any_version: bool, most: 
     document = entry.document
     values = rows.values_list("start", "end", "place", "text")[:most]
     head = (None, None, document.artifact_id, document.name, document.version)
-    return entry, [_hit((*head, start, end, json.dumps(place), text, 0.0)) for start, end, place, text in values]
+    return entry, [_hit((*head, start, end, json.dumps(place), text, 0.0, False)) for start, end, place, text in values]
 
 
 def _first(rows: QuerySet[Passage], document: Document, at: str) -> int:

@@ -7,7 +7,8 @@ What comes back is English text of stable bytes. A passage begins with a line of
 
 and ends before the next such line, or before the lines in square brackets at the end. Inside a passage "[[c:" never
 occurs. search_knowledge's first line counts ("3 passages from 2 of 12 documents, best first:", "Nothing in 12 documents
-matches."); in read_document the first line names the document, so that the passages' lines hold their place only.
+matches."), and ", written by the assistant" stands behind the reference of a document that no person wrote or changed;
+in read_document the first line names the document, so that the passages' lines hold their place only.
 """
 
 import re
@@ -42,6 +43,7 @@ HITS: Final = 8
 MOST_HITS: Final = 20
 MOST_LISTED: Final = 100
 MOST_UNREAD: Final = 20
+SECOND_HAND: Final = "written by the assistant"
 HOW_TO_CITE: Final = (
     "[After each claim put the marker of the passage that says it. "
     f"If the documents do not answer, write {marker(NOT_FOUND_ID)}.]"
@@ -260,7 +262,8 @@ def _blocks(hits: Sequence[Hit]) -> list[str]:
         cited = hit.citation
         named = cited.artifact_id if len(ids[cited.name]) > 1 else cited.name
         place = place_words(cited.place)
-        line = f"{cited.name} (artifact://{named}@{cited.version})"
+        whose = f", {SECOND_HAND}" if hit.second_hand else ""
+        line = f"{cited.name} (artifact://{named}@{cited.version}{whose})"
         blocks.append(_block(hit, f"{line}, {place}" if place else line))
     return blocks
 

@@ -7,6 +7,9 @@ const PARTS = ["documents", "collections", "library-lead"];
 export class Listing {
   #rows;
   #timer = 0;
+  #at = 0; // when the timer is due, ms
+  #refreshing = false;
+  #again = false; // something changed meanwhile
   #due = new Set();
   #asked = 0;
   #wanted = location.href; // may still be on its way
@@ -45,12 +48,23 @@ export class Listing {
     this.#on.changed();
   }
 
+  // At most ms from now. What is due sooner is not put off, or many changes after each other would hold it up for ever.
   refresh(ms = 300) {
+    if (this.#refreshing) this.#again = true;
+    if (this.#refreshing || (this.#timer && this.#at <= Date.now() + ms)) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      if (inUse()) this.refresh(1000);
-      else this.show(this.#wanted, { keep: this.#wanted === location.href }); // what was clicked meanwhile stays clicked
-    }, ms);
+    this.#at = Date.now() + ms;
+    this.#timer = setTimeout(() => this.#refresh(), ms);
+  }
+
+  async #refresh() {
+    this.#timer = 0;
+    if (inUse()) return this.refresh(1000);
+    this.#refreshing = true;
+    await this.show(this.#wanted, { keep: this.#wanted === location.href }); // what was clicked meanwhile stays clicked
+    this.#refreshing = false;
+    if (this.#again) this.refresh();
+    this.#again = false;
   }
 
   // Documents the server says have changed: rows that are here are fetched again, for others the list is.

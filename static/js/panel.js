@@ -50,10 +50,12 @@ export class Panel {
     if (!quiet) (this.#node.querySelector(".hit") ?? this.#node.querySelector(".panel-title"))?.focus({ preventScroll: true });
   }
 
-  // The first file of a run shows itself, once, where there is room.
+  // The first file of a run shows itself, once, where there is room; of one whose newest version is shown, the next.
   artifact(ref, runId) {
     const key = `panel-run:${runId}`;
-    if (!WIDE.matches || this.isOpen || sessionStorage.getItem(key)) return;
+    const shown = this.#node.querySelector("[data-document]")?.dataset;
+    const next = shown?.document === ref.artifactId && shown.view === "preview" && Number(shown.version) === ref.version - 1;
+    if (!next && (!WIDE.matches || this.isOpen || sessionStorage.getItem(key))) return;
     sessionStorage.setItem(key, "1");
     this.open(`/library/${ref.artifactId}/?v=${ref.version}`, null, { quiet: true });
   }

@@ -21,6 +21,7 @@ from agents.providers.embeddings import OpenAIEmbedder
 from agents.providers.minilm import MiniLM
 from agents.runtime.embedding import EmbedderFailed, model_id
 from artifacts.models import Artifact, Passage, Version
+from workbench import doctor
 
 
 def cosine(a: Sequence[float] | None, b: Sequence[float] | None) -> float:
@@ -207,9 +208,11 @@ def test_a_documents_entries_get_vectors_of_heading_and_text(alice: Any, by_endp
     assert by_endpoint.asked[0][2]["input"] == ["Terms\none", "Terms\ntwo"]
     assert {e.group_id for e in Embedding.objects.of(alice.pk)} == {mine.pk}
     assert embed.progress(alice.pk) == embed.progress() == (2, 3)
+    assert doctor.embeddings().startswith("2 of 3 passages have theirs")
     jobs.plant(jobs.EMBED, owner_id=None, scope="all")
     do_all()
     assert embed.progress() == (3, 3)
+    assert doctor.embeddings() == "all 3 passages have theirs"
     assert Embedding.objects.of(alice.pk).filter(group_id=other.pk).count() == 1
 
 

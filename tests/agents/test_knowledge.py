@@ -104,6 +104,21 @@ async def test_a_hit_is_a_whole_passage_with_its_citation(library: Library) -> N
     assert hit.score > found.hits[-1].score or len(found.hits) == 1
 
 
+async def test_a_hit_says_that_its_document_was_written_in_runs_only(library: Library) -> None:
+    await save(library, "report.md", "The budget is nine.", origin="tool")
+    await save(library, "report.md", "The budget is nine or ten.", origin="tool")
+    await save(library, "plan.md", "The budget is ten.")
+    await save(library, "plan.md", "The budget is eleven.", origin="tool")  # a person's, changed in a run
+    await save(library, "memo.md", "The budget is twelve.", origin="tool")
+    await save(library, "memo.md", "The budget is twelve at most.", origin="edit")
+    hits = (await library.knowledge().search("budget")).hits
+    assert {hit.citation.name: hit.second_hand for hit in hits} == {
+        "report.md": True,
+        "plan.md": False,
+        "memo.md": False,
+    }
+
+
 async def test_only_the_latest_version_is_searched_and_an_old_one_can_be_read(library: Library) -> None:
     await save(library, "plan.md", "The budget is nine.")
     old = (await library.knowledge().search("budget")).hits[0].citation

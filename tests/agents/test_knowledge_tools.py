@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -66,6 +67,14 @@ async def test_a_search_gives_passages_with_their_markers_and_places(
     assert (result.data["searched"], result.data["documents"], result.data["unread"]) == (2, 2, ["new.pdf"])
     assert result.data["hits"][0]["place"] == "page 2, Results > Costs"
     assert result.citations[0].quote.startswith(FELL)
+
+
+async def test_a_passage_says_that_its_document_was_written_by_the_assistant(
+    context: ToolContext, library: MemoryKnowledge
+) -> None:
+    library.add("report.md", "The costs fell.", second_hand=True)
+    result = await use("search_knowledge", context, query="costs")
+    assert "report.md (artifact://report.md@1, written by the assistant), line 1\nThe costs fell." in result.content
 
 
 async def test_nothing_found_is_said_in_so_many_words(context: ToolContext, library: MemoryKnowledge) -> None:
@@ -217,6 +226,33 @@ def test_the_list_speaks_the_reports_language_and_goes_on_where_it_was() -> None
     second = with_sources("r.md", first.replace("了。", f"了[[c:{b.id}]]。"), by_id(a, b)).content
     assert second.count("## 来源") == 1 and "了[^2]。[^1]" in second
     assert second.endswith("[^2]: 表.csv，第 2 版，第 2 行：“A \\*quoted\\* passage of 表.csv.”\n")
+
+
+def said(title: str = "Rent [2026]", thread_id: str = "t-1", message_id: str = "u.7") -> Citation:
+    """A message of a conversation."""
+    return replace(
+        cited(),
+        id="sssssa",
+        artifact_id="",
+        version=0,
+        name=title,
+        place=Place(),
+        quote="We *agreed* on\n1,450.",
+        thread_id=thread_id,
+        message_id=message_id,
+        at=datetime(2026, 5, 3, 23, 30, tzinfo=UTC),
+    )
+
+
+def test_a_message_is_a_source_with_its_title_date_and_a_link_to_the_conversation() -> None:
+    one = said()
+    made = with_sources("r.md", f"It is 1,450 [[c:{one.id}]].\n", by_id(one)).content
+    assert made.endswith("[^1]: [Rent \\[2026\\]](/c/t-1/?at=u.7), 2026-05-03: “We \\*agreed\\* on 1,450.”\n")
+    made = with_sources("r.txt", f"It is 1,450 [[c:{one.id}]].\n", by_id(one)).content
+    assert made.endswith("[1] Rent [2026], 2026-05-03: “We *agreed* on 1,450.”\n")
+    untitled = said(title="", thread_id="a/b")
+    made = with_sources("r.md", f"租金是 1,450。[[c:{one.id}]]\n", by_id(untitled)).content
+    assert made.endswith("[^1]: 对话，2026-05-03：“We \\*agreed\\* on 1,450.”\n")
 
 
 def test_plain_text_lists_sources_too_and_other_types_keep_none() -> None:

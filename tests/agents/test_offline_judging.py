@@ -38,6 +38,18 @@ TABLE = """\
 | Svea | 40 | 1998 |
 | Birka | 64 | 2011 |
 """
+STOCK = """\
+| Item | Quantity | Shelf |
+|---|---|---|
+| Screwdrivers | 340 | A-12 |
+| Drills | 25 | B-03 |
+"""
+ZH_STOCK = """\
+| 品名 | 数量 | 库位 |
+|---|---|---|
+| 螺丝刀 | 340 | A-12 |
+| 电钻 | 25 | B-03 |
+"""
 
 
 @pytest.mark.parametrize(
@@ -57,6 +69,8 @@ TABLE = """\
         (LEASE, "How much is the deposit?", "three months' rent"),
         (TABLE, "How many seats does the Birka have?", "Seats: 64"),
         (TABLE, "When was the Svea built?", "Built: 1998"),
+        (STOCK, "How many drills are there?", "Quantity: 25"),
+        (ZH_STOCK, "电钻有多少个？", "数量: 25"),
     ],
 )
 def test_a_sentence_that_holds_the_words_and_the_kind_answers(text: str, question: str, answer: str) -> None:
@@ -78,6 +92,8 @@ def test_a_sentence_that_holds_the_words_and_the_kind_answers(text: str, questio
         (ZH_PIER, "栈道是什么材料的？"),
         (TABLE, "How many seats does the Petrel have?"),
         (TABLE, "What is the length of the Svea?"),
+        (STOCK, "How many saws are there?"),
+        (ZH_STOCK, "扳手有多少个？"),
     ],
 )
 def test_words_in_common_alone_do_not_answer(text: str, question: str) -> None:

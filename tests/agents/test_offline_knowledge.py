@@ -206,6 +206,36 @@ def test_what_two_things_are_compared_on_is_no_part_of_the_second(joint: str) ->
     assert asked == Comparison(first="lease", second="loan", on="their price")
 
 
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("Compare dogs in marina.pdf and hotel.docx", ("marina.pdf", "hotel.docx", "dogs")),
+        ("Compare the fees of the marina with the hotel.", ("marina", "hotel", "fees")),
+        (
+            "Compare the fees of the marina and the rules of the hotel.",
+            ("fees of the marina", "rules of the hotel", ""),
+        ),
+        ("Compare the lease with the loan in terms of price", ("lease", "loan", "price")),
+    ],
+)
+def test_what_two_things_are_compared_on_may_stand_before_them(words: str, asked: tuple[str, str, str]) -> None:
+    assert comparison(words) == Comparison(first=asked[0], second=asked[1], on=asked[2])
+
+
+async def test_what_two_places_say_alike_stands_once_in_a_comparison() -> None:
+    pages = "\n\n".join(f"The marina keeps records.\n\nBerth {n} is dry." for n in range(3))
+    emitted = await Desk(marina=pages, club=CLUB).say("Compare the marina and the club")
+    assert said(emitted).count("The marina keeps records.") == 1
+
+
+async def test_the_closest_passage_is_shown_for_what_is_named_in_it() -> None:
+    emitted = await Desk(ferries="# Routes\n\nFrom Alba to Bruma at 09:40, daily.\n").say(
+        "When does the boat to Bruma leave?"
+    )
+    assert last(emitted).not_in_documents
+    assert "09:40" in quoted(said(emitted))
+
+
 async def test_the_title_of_a_document_is_no_point_of_a_report() -> None:
     desk = Desk(moorings="Moorings\n\nMoorings cost 900 crowns a year.\n\nAll moorings have water and power.\n")
     await desk.say("Write a report about moorings")
@@ -277,6 +307,41 @@ async def test_its_own_report_is_no_source() -> None:
     desk.knowledge.add("report-members-and-races.md", await desk.saved("report-members-and-races.md"))
     emitted = await desk.say("How much does an adult member pay?")
     assert {cited.citation.name for cited in last(emitted).citations} == {"club.md"}
+
+
+STALE = """\
+# Report: members
+
+- The club has 180 members. [^1]
+
+## Sources
+
+[^1]: club.md, version 1, line 7: “The club has 180 members. A junior pays 300 crowns a year.”
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("How many members does the club have?", "210 members"),
+        ("List all the members of the club", "210 members"),
+        ("Compare the club members and the autumn race", "210 members"),
+    ],
+)
+async def test_what_another_conversation_wrote_is_no_source_beside_what_people_did(question: str, words: str) -> None:
+    desk = Desk(club=CLUB)
+    desk.knowledge.add("report-members.md", STALE, second_hand=True)
+    emitted = await desk.say(question)
+    assert words in said(emitted) and "180" not in said(emitted)
+    assert {cited.citation.name for cited in last(emitted).citations} == {"club.md"}
+
+
+async def test_what_another_conversation_wrote_answers_what_nothing_else_does() -> None:
+    desk = Desk(club=CLUB)
+    desk.knowledge.add("note.md", "The alarm code of the boathouse is 4711. [^1]\n", second_hand=True)
+    emitted = await desk.say("What is the alarm code of the boathouse?")
+    assert "> The alarm code of the boathouse is 4711. [" in said(emitted)  # the mark of its footnote is none of ours
+    assert {cited.citation.name for cited in last(emitted).citations} == {"note.md"}
 
 
 async def test_no_report_is_made_of_nothing() -> None:

@@ -333,6 +333,26 @@ def test_a_file_the_agent_made_opens_once_beside_the_conversation(desk: Open, mo
     assert download.value.suggested_filename == "plan.md"
 
 
+def test_the_panel_goes_on_to_the_version_that_the_agent_makes(desk: Open, model: ModelServer) -> None:
+    saved = json.dumps({"name": "plan-two.md", "content": "# Plan\n\nBuy paint.\n"})
+    changed = json.dumps({"name": "plan-two.md", "base_version": 1, "edits": [{"old": "paint", "new": "brushes"}]})
+    model.script(
+        Reply(steps=(call(saved, id="c1", name="save_artifact"), *finish("tool_calls"))),
+        Reply(steps=(*text("It is saved."), *finish())),
+        Reply(steps=(call(changed, id="c2", name="edit_artifact"), *finish("tool_calls"))),
+        Reply(steps=(*text("It is changed."), *finish())),
+    )
+    page = desk(viewport={"width": 1440, "height": 900}).new()
+    page.ask("Save a plan")
+    page.settles()
+    panel = page.page.locator("#panel")
+    expect(panel.locator(".prose-doc")).to_contain_text("Buy paint.")
+    page.ask("Brushes, not paint")
+    expect(panel.locator(".prose-doc")).to_contain_text("Buy brushes.")
+    expect(panel.locator(".panel-top .stepper-now")).to_have_text("v2 of 2")
+    expect(page.field).to_be_focused()
+
+
 def test_on_a_phone_the_panel_is_a_sheet(desk: Open, model: ModelServer) -> None:
     page = desk(viewport={"width": 390, "height": 844})
     bring(page, "survey-phone.md", SURVEY)

@@ -81,6 +81,13 @@ def test_library_lists_documents_with_their_state_in_words(client: Client, alice
     assert "1 of 3 documents are ready" in words
 
 
+def test_what_cannot_be_read_is_not_said_to_be_searchable_soon(client: Client, alice: Any) -> None:
+    saved(alice, "report.md", REPORT)
+    failed(alice, "scan.pdf", "scanned")
+    words = text_of(page(client, "/library/"))
+    assert "1 of 2 documents are ready; the others cannot be read." in words
+
+
 def test_files_of_conversations_are_in_the_library(client: Client, alice: Any) -> None:
     saved(alice, "notes.md", "a", session=conversation(alice, "t", title="Gas"))
     saved(alice, "notes.md", "a")

@@ -29,6 +29,10 @@ class Replacement:
 _COMPARISONS = tuple(
     re.compile(words, re.IGNORECASE)
     for words in (
+        # "the fees of the marina and the hotel", but not "the fees of the marina and the rules of the hotel"
+        r"\bcompare\s+(?:the\s+)?(?P<on>(?:(?!\s(?:and|with|to|against|vs\.?|versus)\s)[^.?!])+?)"
+        r"\s+(?:of|in|at|for|between)\s+(?P<first>.+?)\s+(?:and|with|to|against|vs\.?|versus)"
+        r"\s+(?P<second>(?:(?!\s(?:of|in|at|for|on|by|regarding|concerning|as to|with)\s).)+?)\s*[.?!]*$",
         r"\bcompare\s+(?P<first>.+?)\s+(?:and|with|to|against|vs\.?|versus)\s+(?P<second>.+?)"
         r"(?:\s+(?:in terms of|with (?:regard|respect) to|regarding|concerning|as to|by|on)\s+(?P<on>.+?))?\s*[.?!]*$",
         r"\b(?P<on>\w+ )??(?:difference|differences"

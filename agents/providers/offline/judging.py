@@ -52,11 +52,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """passages: best first. answers: whether they answer. coverage: of the question's weight, 0 to 1, by the best."""
+    """passages: best first. answers: whether they answer. coverage: of the question's weight, 0 to 1, by the best.
+
+    named: the best holds all that the question names, and it names something.
+    """
 
     passages: tuple[Passage, ...] = ()
     answers: bool = False
     coverage: float = 0.0
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +154,13 @@ def judge(
         return there and (fits[i] or texts.beside(i, fits))
 
     passages = tuple(replace(passage, answers=answers(passage.place)) for passage in chosen)
-    return Judged(passages=passages, answers=passages[0].answers, coverage=asked.coverage(arounds[passages[0].place]))
+    best = arounds[passages[0].place]
+    return Judged(
+        passages=passages,
+        answers=passages[0].answers,
+        coverage=asked.coverage(best),
+        named=bool(asked.named) and all(best.factor(name) > DOCUMENT for name in asked.named),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,6 +128,9 @@ _ATTRIBUTE = re.compile(
 _COUNTED = re.compile(
     r"\bhow many (?:more |other |different )?(?P<latin>[a-z]+)|(?:几|多少)(?P<wide>[\u3400-\u9fff])", re.I
 )
+_QUANTITY = re.compile(  # a column that counts what its row names
+    r"(?:数[量目]|件数|总数|\b(?:quantity|qty|count|number|amount)\b(?: of \w+)?)[^:;]*: ?\d", re.IGNORECASE
+)
 _NO_MEASURE = "钱是的了吗呢以在"
 _OF_ANY = "个名位人户家"  # one stands for the other
 
@@ -142,6 +145,8 @@ def counts(question: str, text: str) -> bool:
     """Return whether the text has a number of what the question counts: "how many seats", "64 seats"."""
     asked = _COUNTED.search(question)
     if asked is None or (asked["wide"] and asked["wide"] in _NO_MEASURE):
+        return True
+    if _QUANTITY.search(text):
         return True
     if asked["wide"]:
         measure = f"[{_OF_ANY}]" if asked["wide"] in _OF_ANY else asked["wide"]

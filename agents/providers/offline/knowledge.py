@@ -87,17 +87,28 @@ def _question(at: Situation, note: Note | None, say: Words) -> Move | None:
         return trouble
     if not _any_documents(at.searches):
         return None
-    units = _units(at)
-    judged = _judged(units, question, own)
+    judged, units = _best(at, question, own)
     if calls := _around(at, units, judged, lists=lists):
         return Move(reasoning=say.thinking_around, calls=calls)
     if lists:
-        text, _ = quoting.listed(units, question, say)
+        text = _list(at, question, say)
     elif judged.answers:
         text = _found(judged, say)
     else:
         text = quoting.not_found(judged, say)
     return delivered(at, _with_unread(text, at, say), note, file_name_for(question)[:-3], say)
+
+
+def _best(at: Situation, question: str, own: str) -> tuple[Judged, list[Unit]]:
+    """Return what answers, and what it was chosen from; if nothing does, what comes closest of what people wrote."""
+    tried = [(_judged(units, question, own), units) for units in _tried(at)]
+    answering = (found for found in tried if found[0].answers)
+    return next(answering, next((found for found in tried if found[0].passages), tried[0]))
+
+
+def _list(at: Situation, question: str, say: Words) -> str:
+    lists = [quoting.listed(units, question, say) for units in _tried(at)]
+    return next((text for text, any_items in lists if any_items), lists[0][0])
 
 
 def _judged(units: Sequence[Unit], question: str, own: str) -> Judged:
@@ -166,8 +177,10 @@ def _comparison(at: Situation, asked: Comparison, note: Note | None, say: Words)
         return trouble
     if not _any_documents(at.searches):
         return None
-    found = [[e for s in at.searches if s.query == side for e in s.excerpts] for side in sides]
-    text = quoting.compared(asked, units_of_excerpts(found[0]), units_of_excerpts(found[1]), say)
+    ours = {e.id for e in _all_excerpts(at)} - {e.id for e in _excerpts(at)}
+    found = [[e for s in at.searches if s.query == side for e in s.excerpts if e.id not in ours] for side in sides]
+    first, second = (units_of_excerpts([e for e in side if not e.second_hand] or side) for side in found)
+    text = quoting.compared(asked, first, second, say)
     return delivered(at, _with_unread(text, at, say), note, file_name_for(at.question)[:-3], say)
 
 
@@ -243,7 +256,8 @@ def _report(at: Situation, topic: str, note: Note | None, say: Words) -> Move | 
             return None
         if calls := _reading_on(at, documents):
             return Move(calls=calls)
-    text, count = quoting.report(topic, _units(at), say)
+    reports = [quoting.report(topic, units, say) for units in _tried(at)]
+    text, count = next((made for made in reports if made[1]), reports[0])
     if not count:
         return said(at, _with_unread(f"{say.not_said} {NONE}", at, say), say)
     name = (note.name if note else "") or say.report_name.format(stem=file_name_for(topic or text)[:-3])
@@ -265,8 +279,13 @@ def _all_excerpts(at: Situation) -> list[Excerpt]:
     return [e for search in at.searches for e in search.excerpts] + [e for r in at.readings for e in r.excerpts]
 
 
-def _units(at: Situation) -> list[Unit]:
-    return units_of_excerpts(_excerpts(at))
+def _tried(at: Situation) -> list[list[Unit]]:
+    """Return what is to be looked through: what people wrote first, all only after that. What was written in another
+    conversation may say what a document said before it was changed."""
+    every = _excerpts(at)
+    second_hand = {e.reference for e in every if e.second_hand}
+    of_people = [e for e in every if e.reference not in second_hand]
+    return [units_of_excerpts(excerpts) for excerpts in ([of_people, every] if second_hand else [every])]
 
 
 def _any_documents(searches: Iterable[Search]) -> bool:

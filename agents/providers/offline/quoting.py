@@ -34,7 +34,7 @@ def found(judged: Judged, words: Words, *, several: bool, lead: str) -> str:
 def not_found(judged: Judged, words: Words) -> str:
     """Return that the documents do not answer, with the closest passage if there is one."""
     said = f"{words.not_said} {NONE}"
-    if not judged.passages or judged.coverage < CLOSE:
+    if not judged.passages or (judged.coverage < CLOSE and not judged.named):
         return said
     closest = judged.passages[0]
     return "\n\n".join((said, words.closest.format(name=closest.document), quote(closest, words, several=False)))
@@ -64,17 +64,15 @@ def compared(asked: Comparison, first: Sequence[Unit], second: Sequence[Unit], w
     sides = [
         {
             (p.cite, units[p.place].text): p.score
-            for p in judge(units, f"{name} {asked.on}", count=2 * MOST_COMPARED, whole=False).passages
+            for p in judge(units, f"{name} {asked.on}", count=4 * MOST_COMPARED, whole=False).passages
             if p.score > CLOSE
         }
         for name, units in ((asked.first, first), (asked.second, second))
     ]
-    columns = [  # what speaks more of the other is said there
-        [_mark(_cell(said[1]), said[0]) for said, score in side.items() if score >= other.get(said, 0.0)][
-            :MOST_COMPARED
-        ]
-        for side, other in (sides, sides[::-1])
-    ]
+    columns = []  # what speaks more of the other is said there, and nothing twice
+    for side, other in (sides, sides[::-1]):
+        own = {said: cite for (cite, said), score in side.items() if score >= other.get((cite, said), 0.0)}
+        columns.append([_mark(_cell(said), cite) for said, cite in own.items()][:MOST_COMPARED])
     if not any(columns):
         return f"{words.not_said} {NONE}"
     lines = [words.compared.format(first=asked.first, second=asked.second), ""]

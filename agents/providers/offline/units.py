@@ -22,6 +22,8 @@ _CLOSED = re.compile(r"[.!?。！？；:：)\]”\"]$")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"“'(\[]?[A-Z0-9\u00c0-\u024f])|(?<=[。！？；])")
 _ITEM = re.compile(r"[-*•|>]|\(?\d+[.)、]\s?")
 _TABLE_RULE = re.compile(r"^\|[\s:|-]*-[\s:|-]*$")
+_NOTE_MARK = re.compile(r"\s*\[\^\d{1,3}\](?::\s*)?")  # of a footnote, in Markdown
+_MARKDOWN_NAME = re.compile(r"\.(md|markdown)$", re.IGNORECASE)
 _TABLE_NAME = re.compile(r"\.(csv|tsv)$", re.IGNORECASE)
 
 
@@ -90,6 +92,8 @@ class _Cutter:
                 self.add(joined(held), line=held_line)
                 held.clear()
 
+        if _MARKDOWN_NAME.search(self.document):
+            text = "\n".join(_NOTE_MARK.sub("", line) for line in text.split("\n"))
         lines = _PAGE_IN_LINE.sub("\n", text).split("\n")
         for count, raw in enumerate(lines):
             number = first_line + count if first_line else 0
