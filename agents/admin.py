@@ -1,11 +1,13 @@
 """Staff's view of conversations and runs. What people and agents wrote shows only to who may read event bodies."""
 
+import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Model
 from django.http import HttpRequest
-from django.utils.translation import pgettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext, pgettext_lazy
 
 from agents.models.agent_policy import AgentPolicy
 from agents.models.event import Event
@@ -17,7 +19,7 @@ from agents.models.session import Fork, Session, State
 from agents.models.summary import Summary
 from agents.models.summary_draft import SummaryDraft
 from agents.models.token_rate import TokenRate
-from agents.policyform import NAMES, PolicyForm
+from agents.policyform import NAMES, PolicyForm, known_agents
 
 READ_BODIES = "agents.read_event_bodies"
 
@@ -174,6 +176,13 @@ class SummaryAdmin(ReadOnlyAdmin):
     list_filter = ("source", "summarizer", "model")
     search_fields = ("=summary_id", "=session__thread_id", "=owner__username")
 
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        return ["report_lines" if name == "report" else name for name in super().get_fields(request, obj)]
+
+    @admin.display(description=pgettext_lazy("admin", "report"))
+    def report_lines(self, row: Summary) -> str:
+        return format_html("<pre>{}</pre>", json.dumps(row.report, indent=2, ensure_ascii=False))
+
 
 @admin.register(SummaryDraft)
 class SummaryDraftAdmin(ReadOnlyAdmin):
@@ -194,6 +203,12 @@ class AgentPolicyAdmin(Base):
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **more: Any) -> Any:
         return PolicyForm  # its fields are made with the agent's own values, so there is nothing to choose from here
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.agent not in known_agents():
+            told = gettext("No agent here has the name %(agent)s: the policy holds once there is one.")
+            messages.warning(request, told % {"agent": obj.agent})
 
 
 @admin.register(TokenRate)

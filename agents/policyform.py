@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext, pgettext_l
 from agents.models.agent_policy import AgentPolicy
 from agents.runtime import policy as policies
 from agents.runtime.policy import ContextPolicy, PolicyInvalid
-from agents.stores.policies import OWN, own
+from agents.stores.policies import own
 
 OFF: Final = "off"
 NONE: Final = "-"
@@ -271,6 +271,13 @@ def _reason(error: PolicyInvalid) -> str:
     return words % {"least": found[2], "most": found[3]}
 
 
+def known_agents() -> list[str]:
+    """Return the names of the agents of this installation."""
+    from agents import wiring  # noqa: PLC0415  # most of a second, which no other command need wait
+
+    return [agent.name for agent in wiring.agents()]
+
+
 if TYPE_CHECKING:
     Base = forms.ModelForm[AgentPolicy]
 else:
@@ -287,7 +294,8 @@ class PolicyForm(Base):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         agent = self.instance.agent
-        self.fields["agent"].help_text = gettext("Name of the agent: %(names)s.") % {"names": ", ".join(OWN)}
+        self.fields["agent"].label = pgettext("admin", "agent")
+        self.fields["agent"].help_text = gettext("Name of the agent: %(names)s.") % {"names": ", ".join(known_agents())}
         values = self.instance.values if isinstance(self.instance.values, dict) else {}
         for name in NAMES:
             self.fields[name] = _field(name, agent)

@@ -251,6 +251,15 @@ def test_what_a_policy_refuses_is_not_saved_and_said_at_its_field(
     assert not AgentPolicy.objects.exists()
 
 
+def test_a_policy_of_an_agent_that_is_not_there_is_kept_and_said_to_wait(root: Client) -> None:
+    add_url = reverse("admin:agents_agentpolicy_add")
+    assert "Name of the agent: assistant." in root.get(add_url).content.decode()
+    told = "No agent here has the name asistant"
+    assert told in root.post(add_url, {"agent": "asistant", "summary_words": "9"}, follow=True).content.decode()
+    assert told not in root.post(add_url, {"agent": "assistant", "summary_words": "9"}, follow=True).content.decode()
+    assert AgentPolicy.objects.count() == 2
+
+
 def test_every_value_of_a_policy_has_its_words_and_in_chinese(root: Client) -> None:
     assert set(WORDS) == set(NAMES)
     AgentPolicy.objects.create(agent="assistant")

@@ -27,6 +27,7 @@ from agents.runtime.session import Action, Opening, OpenRun, Plan, RunRequest
 from agents.runtime.summaries import Draft, Source, SummaryStore
 from agents.stores import db, histories, lines, pool, summaries
 from agents.stores.sessions import PgSessionStore
+from artifacts.rows import session_of_thread
 from tests.agents.counting import counted
 from tests.agents.records import AT, FINISHED, answer, finished, new_id, planner, request, stamp, texts, user
 from tests.agents.summarising import AGENT, chain, elsewhere, say, store, up_to
@@ -374,6 +375,28 @@ async def test_a_run_reads_from_where_the_newest_summary_says(alice: int, known:
     assert more.summaries == {AGENT: one}
     assert more.history == there[36:]
     assert statements.total == (2 if known else 3) + 2  # what is there, its history, the run; then two appends
+
+
+async def test_a_conversation_that_began_with_a_file_is_read_from_its_summary_as_any_other(alice: int) -> None:
+    session_id = await db.in_thread(session_of_thread)(alice, "t", make=True)  # a file comes before the first message
+    await turns(alice, 12)
+    assert await db.in_thread(Session.objects.of(alice).values_list("agent", flat=True).get)(pk=session_id) == AGENT
+    there = await chain(alice)
+    one = up_to(there[39])
+    assert await store(await say(alice, "question 13", run_id="r13")).advance(one)
+    planning = planner(user("question 14", id="u14"), run_id="r14")
+    more = await PgSessionStore().open_run(request(alice, run_id="r14"), planning)
+    assert not planning.seen.whole  # type: ignore[attr-defined]  # as in records.py
+    assert more.summaries == {AGENT: one}
+    assert more.history[0] == there[36]
+
+
+async def test_a_conversation_keeps_the_agent_that_it_has(alice: int) -> None:
+    await turns(alice, 1)
+    await (
+        await PgSessionStore().open_run(replace(request(alice, run_id="r2"), agent="other"), planner(run_id="r2"))
+    ).ledger.append([stamp(finished(), run_id="r2")], end=FINISHED)
+    assert await db.in_thread(Session.objects.of(alice).values_list("agent", flat=True).get)(thread_id="t") == AGENT
 
 
 async def test_what_was_kept_of_a_chain_serves_when_the_boundary_moves_and_when_it_was_longer_before(

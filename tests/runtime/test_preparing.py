@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from agents.runtime.context.assemble import assemble
 from agents.runtime.context.digests import request_sha256
 from agents.runtime.context.injection import Block
+from agents.runtime.context.window import Window
 from agents.runtime.errors import ModelUnavailable
 from agents.runtime.events import (
     AssistantMessage,
@@ -23,11 +25,13 @@ from agents.runtime.llm import LLMAgent
 from agents.runtime.memorystores import MemorySessionStore
 from agents.runtime.model import FinishReason, ModelInfo, Role
 from agents.runtime.policy import ANALYST, ContextPolicy
+from agents.runtime.preparing import outgrown
 from agents.runtime.session import Action, CancelReason, CancelToken
 from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.runtime.testing import ScriptedModel, WaitFor, call, collect, finish, memory_runner, text, turn, usage
 from agents.runtime.tokens import DEFAULT_RATES
 from agents.runtime.tools import ToolContext, ToolResult
+from tests.runtime.conversations import FRAME, Chat, view
 from tests.runtime.measuring import Remembering, measured
 from tests.runtime.samples import end_of, of, request, texts, tool
 
@@ -90,6 +94,23 @@ async def test_context_5_10_a_request_of_70_percent_is_summarised_before_it_is_s
     assert "They spoke of moorings." in sent.messages[0].text + sent.messages[1].text
     assert sent.messages[-1].text.endswith(WORDS * 60)
     assert texts(emitted) == ["Yes."]
+
+
+def test_context_5_10_the_share_of_the_window_is_reached_and_not_only_passed() -> None:
+    chat = Chat()
+    chat.ask(ZH_WORDS, run="r1")
+    frame = replace(FRAME, tools=(tool("look").spec,))
+    made = assemble(chat.events, frame, view("r1"))
+    tools = dict(made.window_used.parts)["tools"]
+
+    def fires(messages: int, window: int) -> bool:
+        request = replace(made, tokens=messages + tools)
+        return outgrown(request, ContextPolicy(), Window(tokens=window, source="model"))
+
+    assert tools > 0
+    assert fires(5_734, 8_192) and not fires(5_733, 8_192)
+    assert fires(2_000, 2_500) and not fires(1_999, 2_500)  # the floor
+    assert fires(1_000, 1_000) and not fires(999, 1_000)  # which is never above the window
 
 
 async def test_context_5_11_without_an_advance_the_same_request_is_sent() -> None:
@@ -277,7 +298,7 @@ async def test_a_run_waits_longer_for_a_summary_that_its_request_cannot_do_witho
 
 async def test_a_run_does_not_wait_twice_for_a_summary_that_somebody_else_makes() -> None:
     policy = replace(EAGER, summary_ratio=0.3, keep_tokens=1_000, presummary_ratio=0.0, compact=False)
-    talk = Talk(replace(policy, summary_wait_s=0.05), turn(text("Not asked for.")))
+    talk = Talk(replace(policy, summary_wait_s=0.6), turn(text("Not asked for.")))  # half of it waits for the other
     await talk.say("Hello", turn(text("Hello.")))
     store = talk.store.summaries_of(talk.store.session(owner_id=1, thread_id="t").id)
     steps = [turn(call(f"c{n}", "look", {})) for n in range(8)]

@@ -169,5 +169,5 @@ class Report:
     error: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as it is kept with the summary."""
-        return asdict(self)
+        """Return the report as it is kept with the summary; how long the making took is not known by then."""
+        return {name: value for name, value in asdict(self).items() if name != "latency_ms"}

@@ -476,6 +476,7 @@ async def test_an_answer_without_the_headings_is_counted_and_kept() -> None:
     made = await desk.update(long_talk(3))
     assert made.advanced is not None and made.report.format_invalid
     assert made.advanced.report["format_invalid"] is True
+    assert "latency_ms" not in made.advanced.report  # it is stored before the making is over
     assert desk.model.requests[0].messages[0].role is Role.SYSTEM
     assert "Files and commands" in desk.model.requests[0].messages[0].text
 
