@@ -114,12 +114,12 @@ LIMIT: Final = {
 }
 USER: Final = {
     "en": (
-        "Update the summary with the conversation that follows it.\n\n<previous_summary>\n{previous_summary}\n"
+        "Update the summary, empty if this is the first, with the conversation that follows it.\n\n<previous_summary>\n{previous_summary}\n"
         "</previous_summary>\n\n<conversation>\n{conversation_text}\n</conversation>\n\nWrite the new summary of "
         "all of it now."
     ),
     "zh": (
-        "请根据后面的对话更新摘要。\n\n<previous_summary>\n{previous_summary}\n</previous_summary>\n\n<conversation>\n"
+        "请根据后面的对话更新摘要（首次为空）。\n\n<previous_summary>\n{previous_summary}\n</previous_summary>\n\n<conversation>\n"
         "{conversation_text}\n</conversation>\n\n现在写出涵盖全部内容的新摘要。"
     ),
 }
