@@ -114,8 +114,8 @@ LIMIT: Final = {
 }
 USER: Final = {
     "en": (
-        "Update the summary, empty if this is the first, with the conversation that follows it.\n\n<previous_summary>\n{previous_summary}\n"
-        "</previous_summary>\n\n<conversation>\n{conversation_text}\n</conversation>\n\nWrite the new summary of "
+        "Update the summary, empty if this is the first, with the conversation that follows it.\n\n<previous_summary>\n"
+        "{previous_summary}\n</previous_summary>\n\n<conversation>\n{conversation_text}\n</conversation>\n\nWrite the new summary of "
         "all of it now."
     ),
     "zh": (
