@@ -115,8 +115,8 @@ LIMIT: Final = {
 USER: Final = {
     "en": (
         "Update the summary, empty if this is the first, with the conversation that follows it.\n\n<previous_summary>\n"
-        "{previous_summary}\n</previous_summary>\n\n<conversation>\n{conversation_text}\n</conversation>\n\nWrite the new summary of "
-        "all of it now."
+        "{previous_summary}\n</previous_summary>\n\n<conversation>\n{conversation_text}\n</conversation>\n\n"
+        "Write the new summary of all of it now."
     ),
     "zh": (
         "请根据后面的对话更新摘要（首次为空）。\n\n<previous_summary>\n{previous_summary}\n</previous_summary>\n\n<conversation>\n"
