@@ -17,8 +17,9 @@ from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.functions import Substr
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.expressions import Expression, OrderBy
+from django.db.models.functions import Lower, Substr
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -40,9 +41,10 @@ TYPES: Final[dict[str, tuple[str, ...]]] = {
     "slides": (sniff.PPTX,),
     "table": (sniff.XLSX, "text/csv", "text/tab-separated-values"),
     "page": ("text/html",),
-    "image": ("image/",),
     "text": ("text/", "application/json"),
+    "image": ("image/",),
 }
+SORTS: Final = ("name", "kind", "size", "changed")  # each also with "-" before it: descending
 _STATUSES: Final = {state: tuple(s for s, of in rows.STATES.items() if of is state) for state in DocumentState}
 
 logger = logging.getLogger(__name__)
@@ -89,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A page of documents, newest first. total: how many there are in all; by_state: the same without `states`."""
+    """A page of documents in order. total: how many there are in all; by_state: the same without `states`."""
 
     documents: tuple[Line, ...]
     total: int
@@ -105,22 +107,22 @@ class Shelf:
     documents: int
 
 
-def listing(owner_id: int, wanted: Wanted, *, start: int = 0, most: int = PAGE) -> Listing:
-    """Return the owner's documents that are wanted, from the `start`-th on."""
+def listing(owner_id: int, wanted: Wanted, *, sort: str = "", start: int = 0, most: int = PAGE) -> Listing:
+    """Return the owner's documents that are wanted, from the `start`-th on. sort: of SORTS, "" = newest first."""
     found = _matching(owner_id, wanted)
     counts = dict(found.values_list("text_status").annotate(n=Count("pk")).order_by())
     by_state = {state: sum(counts.get(s, 0) for s in statuses) for state, statuses in _STATUSES.items()}
     if wanted.states:
         found = found.filter(text_status__in=[s for state in wanted.states for s in _STATUSES[state]])
     total = sum(by_state[state] for state in wanted.states or by_state)
-    page = found.order_by("-artifact__changed_at", "-artifact_id")[start : start + most]
+    page = found.order_by(*_order(sort))[start : start + most]
     return Listing(documents=tuple(_line(row) for row in page), total=total, by_state=by_state)
 
 
 def lines(owner_id: int, artifact_ids: Sequence[str]) -> tuple[Line, ...]:
     """Return these documents as the list shows them, newest first; what is not there is left out."""
     found = _latest(owner_id).filter(artifact__public_id__in=_uuids(artifact_ids))
-    return tuple(_line(row) for row in found.order_by("-artifact__changed_at", "-artifact_id"))
+    return tuple(_line(row) for row in found.order_by(*_order("")))
 
 
 def _latest(owner_id: int) -> QuerySet[Version]:
@@ -141,14 +143,31 @@ def _matching(owner_id: int, wanted: Wanted) -> QuerySet[Version]:
     if wanted.collection:
         found = found.filter(artifact__collection__public_id__in=_uuids([wanted.collection]))
     if words := wanted.words.replace("\0", "").split():
-        shown = Case(
-            When(artifact__session=None, then=Substr("artifact__name", len(SHARED) + 1)), default="artifact__name"
-        )
         in_name = Q()
         for word in words:
             in_name &= Q(shown__icontains=unicodedata.normalize("NFC", word))
-        found = found.annotate(shown=shown).filter(in_name | Q(artifact_id__in=wanted.found))
+        found = found.annotate(shown=_shown_name()).filter(in_name | Q(artifact_id__in=wanted.found))
     return found
+
+
+def _order(sort: str) -> tuple[OrderBy, ...]:
+    """Return the order of a sort; what is equal in it, and what is asked for that there is not, comes newest first."""
+    newest = (F("artifact__changed_at").desc(), F("artifact_id").desc())
+    keys: dict[str, Expression | F] = {
+        "name": Lower(_shown_name()),  # in the database's collation
+        "kind": Case(*(When(_of_type(t), then=Value(n)) for n, t in enumerate(TYPES)), default=Value(len(TYPES))),
+        "size": F("size_bytes"),
+        "changed": F("artifact__changed_at"),
+    }
+    key = keys.get(sort.removeprefix("-"))
+    if key is None:
+        return newest
+    return (OrderBy(key, descending=sort.startswith("-")), *newest)
+
+
+def _shown_name() -> Case:
+    """Return a name as people see it: without the mark of the library."""
+    return Case(When(artifact__session=None, then=Substr("artifact__name", len(SHARED) + 1)), default="artifact__name")
 
 
 def _of_type(name: str) -> Q:

@@ -1,22 +1,29 @@
 """Citations as the page gets them: those of the wire, and which of the conversations they quote are gone."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 
 from agents.models.session import Session
 from agents.protocols.agui import history
-from agents.runtime.events import AssistantMessage, Stored
-from agents.runtime.knowledge import Citation, Cited
+from agents.runtime.events import AssistantMessage, Stored, ToolReturned
+from agents.runtime.knowledge import Citation, Cited, Place
+
+_WHOLE = Citation(id="", artifact_id="", version=0, name="", start=0, end=0, place=Place(), quote="")
 
 
-def in_answers(stored: Iterable[Stored]) -> Iterator[Citation]:
-    """Yield what the answers among the records cite."""
+def named(stored: Iterable[Stored]) -> Iterator[Citation]:
+    """Yield what the answers among the records cite, and what their tools found."""
     for one in stored:
         if isinstance(one.record, AssistantMessage):
             yield from (cited.citation for cited in one.record.citations)
+        elif isinstance(one.record, ToolReturned):
+            yield from one.record.citations
 
 
 def gone(owner_id: int, citations: Iterable[Citation]) -> frozenset[str]:
@@ -45,3 +52,39 @@ def as_json(cited: Iterable[Cited], gone: Collection[str]) -> str:
             value["message"]["gone"] = True
         found.append(value)
     return json.dumps(found, ensure_ascii=False)
+
+
+def found(tool: str, data: Mapping[str, Any]) -> dict[str, Citation]:
+    """Return what a result of a search or a reading found, by source: documents and messages as a whole, no passages.
+
+    tool, data: of the result. static/js/items.js does it the same way.
+    """
+    hits = data.get("hits", ())
+    match tool:
+        case "search_knowledge":
+            every = [_document(hit) for hit in hits]
+        case "read_document" if "documentId" in data:
+            every = [_document(data)]
+        case "session_search":
+            every = [_message(hit) for hit in hits]
+        case _:
+            every = []
+    return {one.source: one for one in every}
+
+
+def unused_json(found: Mapping[str, Citation], cited: Collection[str], gone: Collection[str]) -> str:
+    """Return what was found and is not among the cited sources as the value of `data-unused`, "" for nothing.
+
+    gone: as `as_json` takes it.
+    """
+    left = [Cited(number=0, citation=one) for source, one in found.items() if source not in cited]
+    return as_json(left, gone) if left else ""
+
+
+def _document(told: Mapping[str, Any]) -> Citation:
+    return replace(_WHOLE, artifact_id=told["documentId"], version=told["version"], name=told["name"])
+
+
+def _message(hit: Mapping[str, Any]) -> Citation:
+    written = datetime.fromisoformat(hit["created"])
+    return replace(_WHOLE, thread_id=hit["session_id"], message_id=hit["message_id"], at=written, name=hit["title"])

@@ -21,9 +21,13 @@ def script_words() -> dict[str, str]:
         "citeConversation": _("Untitled conversation"),
         "sourcesOne": _("1 source"),
         "sources": _("{n} sources"),
+        "sourcesNone": _("No sources"),
+        "sourcesUnused": _("{sources} · {n} not used"),
+        "unusedAnd": _("; "),
         "sourceOpen": _("Open"),
         "sourceGone": _("{place} (deleted)"),
         "notInDocuments": _("Your documents do not answer this."),
+        "notInChosen": _("The chosen documents do not say this."),
         "footnotes": _("Sources"),
         "scopeAll": _("All documents"),
         "scopeNone": _("No documents"),
@@ -46,6 +50,11 @@ def scope(sources: Collection[str] | None) -> str:
     say = script_words()
     word = {0: "scopeNone", 1: "scopeOne"}.get(len(sources), "scopeSome")
     return say["scopeSaid"].format(scope=say[word].format(n=len(sources)))
+
+
+def not_in_documents(sources: Collection[str] | None) -> str:
+    """Return that what an answer could use does not answer, in words. static/js/runview.js says it the same way."""
+    return script_words()["notInChosen" if sources else "notInDocuments"]
 
 
 def _library() -> dict[str, str]:

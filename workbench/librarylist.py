@@ -29,12 +29,16 @@ STATES: dict[str, tuple[DocumentState, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What the address asks for; "" = anything. state: of STATES. type: of library.TYPES. page: from 1."""
+    """What the address asks for; "" = anything. state: of STATES. type: of library.TYPES. page: from 1.
+
+    sort: of library.SORTS, with "-" before it descending; "" = newest first.
+    """
 
     q: str = ""
     state: str = ""
     type: str = ""
     collection: str = ""
+    sort: str = ""
     page: int = 1
 
     @property
@@ -44,6 +48,7 @@ class Filters:
 
     def address(self) -> str:
         asked = {"collection": self.collection, "q": self.q, "state": self.state, "type": self.type}
+        asked["sort"] = self.sort
         query = {key: value for key, value in asked.items() if value}
         if self.page > 1:
             query["page"] = str(self.page)
@@ -86,22 +91,44 @@ class Collection:
     name: str
     documents: int
     shown: bool
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A header that sorts.
+
+    address: of the list sorted by it, or the other way round if it is. order: as aria-sort says it, "" = by something
+    else. turned: against the way that comes first.
+    """
+
+    address: str
+    order: str
+    turned: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class List:
-    """total: documents of the person in all; before, after: addresses of the pages beside this one, "" = none."""
+    """A page of the library, and what else can be asked of it.
+
+    total: documents of the person in all. everything: address of all of them. before, after: addresses of the pages
+    beside this one, "" = none.
+    """
 
     filters: Filters
     rows: tuple[Row, ...]
     total: int
     states: tuple[Choice, ...]
     types: tuple[Choice, ...]
+    sorts: tuple[Choice, ...]
+    by_name: Column
+    by_changed: Column
     collections: tuple[Collection, ...]
     lead: str
     shown_words: str
     nothing: str
     looked_at: str
+    everything: str
     before: str
     after: str
 
@@ -137,7 +164,8 @@ def load(owner_id: int, filters: Filters, found: Sequence[int] = ()) -> List:
         words=filters.q,
         found=found,
     )
-    listing = library.listing(owner_id, wanted, start=(filters.page - 1) * library.PAGE, most=library.PAGE)
+    start = (filters.page - 1) * library.PAGE
+    listing = library.listing(owner_id, wanted, sort=filters.sort, start=start, most=library.PAGE)
     everything = library.listing(owner_id, Wanted(), most=0)
     shelves = library.collections(owner_id)
     last = filters.page * library.PAGE >= listing.total
@@ -147,11 +175,15 @@ def load(owner_id: int, filters: Filters, found: Sequence[int] = ()) -> List:
         total=everything.total,
         states=_states(filters, listing.by_state),
         types=tuple(Choice(key=key, label=label, shown=key == filters.type) for key, label in _types().items()),
+        sorts=tuple(Choice(key=key, label=label, shown=key == filters.sort) for key, label in sorts().items()),
+        by_name=_column(filters, first="name", then="-name"),
+        by_changed=_column(filters, first="", then="changed"),
         collections=tuple(_collection(shelf, filters) for shelf in shelves),
         lead=_lead(everything.total, everything.by_state),
         shown_words=_count(listing.total),
         nothing=_("No document matches these filters") if filters.narrow else _("There is nothing in this collection"),
         looked_at=_("{n} were looked at.").format(n=_count(everything.total)),
+        everything=Filters(sort=filters.sort).address(),
         before=replace(filters, page=filters.page - 1).address() if filters.page > 1 else "",
         after="" if last else replace(filters, page=filters.page + 1).address(),
     )
@@ -225,8 +257,37 @@ def _types() -> dict[str, str]:
     }
 
 
+def sorts() -> dict[str, str]:
+    """Return the orders one can choose, in words. Newest first is "", so that each order has one address."""
+    return {
+        "": _("Newest first"),
+        "changed": _("Oldest first"),
+        "name": _("Name, A to Z"),
+        "-name": _("Name, Z to A"),
+        "kind": _("By type"),
+        "-kind": _("By type, reversed"),
+        "-size": _("Largest first"),
+        "size": _("Smallest first"),
+    }
+
+
+def _column(filters: Filters, *, first: str, then: str) -> Column:
+    other = then if filters.sort == first else first
+    order = ""
+    if filters.sort in (first, then):
+        order = "descending" if filters.sort.startswith("-") or not filters.sort else "ascending"
+    address = replace(filters, sort=other, page=1).address()
+    return Column(address=address, order=order, turned=filters.sort == then)
+
+
 def _collection(shelf: Shelf, filters: Filters) -> Collection:
-    return Collection(id=shelf.id, name=shelf.name, documents=shelf.documents, shown=shelf.id == filters.collection)
+    return Collection(
+        id=shelf.id,
+        name=shelf.name,
+        documents=shelf.documents,
+        shown=shelf.id == filters.collection,
+        address=Filters(collection=shelf.id, sort=filters.sort).address(),
+    )
 
 
 def _lead(total: int, by_state: dict[DocumentState, int]) -> str:

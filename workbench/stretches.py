@@ -64,7 +64,7 @@ def step(session: Session, gap: Gap, *, last: bool, default_model: str) -> Trans
 
 def _transcript(session: Session, read: _Read, like: Transcript) -> Transcript:
     stored = read.stored
-    gone = citations.gone(session.owner_id, citations.in_answers(stored))
+    gone = citations.gone(session.owner_id, citations.named(stored))
     known = {one.position for one in stored} | {read.beside}
     entries = transcript.mark_versions(transcript.build(stored, gone), lines.of_session(session), known)
     history = replace(

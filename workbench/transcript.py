@@ -1,5 +1,6 @@
 """Stored records -> what the conversation page shows. Pure; the scripts build the same things from live events."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ from agents.runtime.events import (
     UserMessage,
     UserMessageKind,
 )
+from agents.runtime.knowledge import Citation
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.stores.lines import Branching
 from workbench import citations, contextwords, documentwords, failurewords, wording
@@ -155,7 +157,8 @@ class Answer:
     position, until: of the first record that it shows, and of the last that says or does something.
     message_id: the last assistant message, "" if there is none; asked_id: the user message it answers. versions: None
     if nobody asked for another answer. sources: document ids it could use, None = all. not_in_documents: it says that
-    they do not answer.
+    they do not answer. unused: what its run found and does not cite, as citations.unused_json writes it; of the last
+    article of a run.
     """
 
     run_id: str
@@ -177,6 +180,7 @@ class Answer:
     model: str = ""
     sources: tuple[str, ...] | None = None
     not_in_documents: bool = False
+    unused: str = ""
     parts: list[Phase | Prose | Note] = field(default_factory=list)
     versions: Versions | None = None
     kind: str = "answer"
@@ -196,6 +200,10 @@ class Answer:
         return documentwords.scope(self.sources)
 
     @property
+    def not_in_documents_words(self) -> str:
+        return documentwords.not_in_documents(self.sources)
+
+    @property
     def has_text(self) -> bool:
         return any(isinstance(part, Prose) for part in self.parts)
 
@@ -212,6 +220,8 @@ class _Builder:
         self._sources: dict[str, tuple[str, ...] | None] = {}
         self._steps: dict[str, Step] = {}  # call id -> row
         self._phases: dict[str, Phase] = {}  # call id -> its phase
+        self._found: defaultdict[str, dict[str, Citation]] = defaultdict(dict)  # run id -> what it found, by source
+        self._cited: defaultdict[str, set[str]] = defaultdict(set)  # run id -> sources
         self._asked_id = ""
 
     def add(self, stored: Stored) -> None:
@@ -277,6 +287,7 @@ class _Builder:
             done = Step(kind="thought", text=record.reasoning.strip(), state="done", ms=record.reasoning_ms or None)
             self._phase(answer).steps.append(done)
             answer.step_total += 1
+        self._cited[answer.run_id].update(cited.citation.source for cited in record.citations)
         if record.text.strip():
             cited = citations.as_json(record.citations, self._gone)
             lang = wording.language(record.text)
@@ -308,6 +319,7 @@ class _Builder:
         step.state = STATES.get(record.status, "failed")
         step.ms = record.elapsed_ms or None
         step.result = record.content
+        self._found[stored.origin.run_id] |= citations.found(step.name, record.data)
         step.note = wording.tool_note(record.name, record.summary, record.data)
         if step.state == "failed":
             reason = failurewords.tool_failure(record.failure, record.summary or record.content)
@@ -319,6 +331,7 @@ class _Builder:
     def _ended(self, stored: Stored, record: RunFinished | RunFailed) -> None:
         answer = self._answer(stored)
         answer.ended, answer.ended_at = True, stored.at
+        answer.unused = citations.unused_json(self._found[answer.run_id], self._cited[answer.run_id], self._gone)
         if isinstance(record, RunFinished):
             answer.state = "stopped" if record.outcome is Outcome.CANCELLED else "done"
             return

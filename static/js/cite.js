@@ -1,5 +1,6 @@
 // Citations of an answer: chips in the text with a card that quotes the passage or the message, the list of sources
 // below. The same for live and stored answers: both carry data-citations on their prose.
+import { source } from "items";
 import { clone, icon, moment, say, slot } from "words";
 
 const CHIP = "a.cite-chip";
@@ -23,15 +24,15 @@ export function sources(article) {
     const citations = of(prose);
     for (const chip of prose.querySelectorAll(`${CHIP}[data-cited]`)) {
       const cited = citations.get(chip.dataset.cited);
-      const source = cited.documentId ?? JSON.stringify([cited.message.threadId, cited.message.id]);
-      const cites = used.get(source) ?? [];
-      if (!cites.some((one) => address(one) === address(cited))) used.set(source, [...cites, cited]);
+      const cites = used.get(source(cited)) ?? [];
+      if (!cites.some((one) => address(one) === address(cited))) used.set(source(cited), [...cites, cited]);
     }
   }
   const list = slot(article, "used");
   if (!list) return;
-  list.hidden = !used.size;
-  list.replaceChildren(...(used.size ? [footer([...used.values()].sort((a, b) => a[0].number - b[0].number))] : []));
+  const left = all.length ? JSON.parse(article.dataset.unused ?? "[]") : []; // what says nothing uses nothing
+  list.hidden = !used.size && !left.length;
+  list.replaceChildren(...(list.hidden ? [] : [footer([...used.values()].sort((a, b) => a[0].number - b[0].number), left)]));
 }
 
 // A place in words; workbench/places.py says it the same way.
@@ -53,10 +54,11 @@ export function named(cited) {
   return cited.name || say("citeConversation"); // one that has no title yet
 }
 
-// Where a citation leads: the document's page, or with the panel beside the conversation; or the message.
+// Where a citation leads: the document's page, or with the panel beside the conversation; or the message. Without a
+// passage it leads to the document as a whole.
 export function address({ documentId, version, start, end, message }) {
   if (message) return `/c/${inPath(message.threadId)}/?at=${encodeURIComponent(message.id)}`;
-  return `/library/${documentId}/?v=${version}&view=text&at=${start}-${end}`;
+  return `/library/${documentId}/?v=${version}${end ? `&view=text&at=${start}-${end}` : ""}`;
 }
 
 // A thread's id as one piece of a path; workbench/addresses.py writes it the same way.
@@ -66,9 +68,9 @@ function inPath(id) {
   return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-// Whether an answer on the page cites messages of this conversation.
+// Whether an answer on the page cites messages of this conversation, or names them as not used.
 export function cites(threadId) {
-  return Boolean(document.querySelector(`#thread ${CHIP}[data-thread="${CSS.escape(threadId)}"]`));
+  return Boolean(document.querySelector(`#thread a[data-thread="${CSS.escape(threadId)}"]`));
 }
 
 // Makes a link lead where the citation leads: what is deleted is named, and leads nowhere.
@@ -135,9 +137,11 @@ function kind(name) {
   return ["png", "jpg", "jpeg", "gif", "webp"].includes(ending) ? "image" : "file";
 }
 
-function footer(used) {
+function footer(used, left) {
   const node = clone("t-sources");
-  slot(node, "count").textContent = used.length === 1 ? say("sourcesOne") : say("sources", { n: used.length });
+  const count = { 0: "sourcesNone", 1: "sourcesOne" }[used.length] ?? "sources";
+  const words = say(count, { n: used.length });
+  slot(node, "count").textContent = left.length ? say("sourcesUnused", { sources: words, n: left.length }) : words;
   slot(node, "list").append(...used.map((citations) => {
     const line = clone("t-source");
     const [first] = citations;
@@ -152,7 +156,22 @@ function footer(used) {
     }));
     return line;
   }));
+  if (left.length) slot(node, "list").append(notUsed(left));
   return node;
+}
+
+function notUsed(left) {
+  const line = clone("t-unused");
+  slot(line, "unused").append(...left.flatMap((one, at) => {
+    const link = document.createElement("a");
+    link.className = "link link-quiet";
+    link.dir = "auto";
+    lead(link, one);
+    const label = one.message ? [named(one), where(one)].filter(Boolean).join(say("placeAnd")) : named(one);
+    link.textContent = one.message?.gone ? say("sourceGone", { place: label }) : label;
+    return at ? [say("unusedAnd"), link] : [link];
+  }));
+  return line;
 }
 
 // Esc closes the card that is open; pointing at another chip opens cards again.

@@ -80,10 +80,20 @@ function pressed(e) {
   else if (act === "untick") { for (const i of document.querySelectorAll("#documents input[name=id]:checked")) i.checked = false; ticks(); }
   else if (act === "new-collection") askName("new", main.dataset.collections, "", done);
   else if (act === "rename-collection") askName("rename", button.dataset.address, button.dataset.name, done);
-  const link = e.target.closest("#documents a.chip, #documents a.btn, #collections a.row");
+  const link = e.target.closest("#documents a.chip, #documents a.btn, #documents a.sort, #collections a.row");
   if (!link || e.ctrlKey || e.metaKey || e.shiftKey) return;
   e.preventDefault();
-  listing.show(link.href);
+  clearTimeout(timer);
+  listing.show(link.matches(".chip, .sort") ? withTyped(link.href) : link.href);
+}
+
+// What was typed a moment ago is not in the addresses of the list yet.
+function withTyped(href) {
+  const address = new URL(href);
+  const typed = document.querySelector("#filters input[type=search]").value.trim();
+  if (typed) address.searchParams.set("q", typed);
+  else address.searchParams.delete("q");
+  return address.href;
 }
 
 function rename(button) {

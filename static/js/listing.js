@@ -95,6 +95,7 @@ export class Listing {
     if (old.querySelector("details[open]")) return; // somebody has its menu open: the state alone
     const ticked = old.querySelector("input[name=id]").checked;
     const focused = old.contains(document.activeElement) ? [...old.querySelectorAll("a, summary, input")].indexOf(document.activeElement) : -1;
+    if (old.querySelector("time").dateTime !== fresh.querySelector("time").dateTime) this.refresh(1500); // it belongs elsewhere in the order
     old.replaceWith(fresh);
     window.htmx.process(fresh);
     fresh.querySelector("input[name=id]").checked = ticked;
@@ -123,7 +124,7 @@ function hold() {
   const ticked = new Set([...document.querySelectorAll("#documents input[name=id]:checked")].map((i) => i.value));
   const active = document.activeElement;
   const field = active?.matches?.("#filters input[type=search]") ? { value: active.value, at: active.selectionStart } : null;
-  const link = active?.closest?.("#documents, #collections") ? active.getAttribute("href") : null;
+  const place = active?.closest?.("#documents, #collections") ? placeOf(active) : null;
   return () => {
     for (const input of document.querySelectorAll("#documents input[name=id]")) input.checked = ticked.has(input.value);
     const search = document.querySelector("#filters input[type=search]");
@@ -131,8 +132,16 @@ function hold() {
       search.value = field.value;
       search.focus({ preventScroll: true });
       search.setSelectionRange(field.at, field.at);
-    } else if (link) {
-      document.querySelector(`#documents a[href="${CSS.escape(link)}"], #collections a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
+    } else if (place) {
+      document.querySelector(`#documents ${place}, #collections ${place}`)?.focus({ preventScroll: true });
     }
   };
+}
+
+// A selector for the same thing in a new list; the address of a header changes with every sort.
+function placeOf(element) {
+  if (element.dataset.sort) return `[data-sort="${element.dataset.sort}"]`;
+  if (element.matches("select[name]")) return `select[name="${element.name}"]`;
+  const href = element.getAttribute("href");
+  return href === null ? null : `a[href="${CSS.escape(href)}"]`;
 }

@@ -1,6 +1,7 @@
 // One run in the transcript: its articles, their parts, its head and its end. Used by view.js.
 import { sources } from "cite";
 import { doing, ending, overWords } from "endings";
+import { unused } from "items";
 import { Note, Phase, Prose } from "parts";
 import { isOver } from "reduce";
 import { fillSaid, headed, saidNode } from "said";
@@ -135,6 +136,8 @@ export class RunView {
     put(slot(node, "model"), usual && state.model && state.model !== usual ? `${state.model} · ` : "");
     slot(node, "end").replaceChildren(...ending(state));
     slot(node, "none").hidden = !state.items.some((i) => i.none);
+    put(slot(node, "none-text"), say(state.sources?.length ? "notInChosen" : "notInDocuments"));
+    node.dataset.unused = JSON.stringify(unused(state.items));
     sources(node);
   }
 }

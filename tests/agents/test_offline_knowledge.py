@@ -142,6 +142,23 @@ async def test_what_the_documents_do_not_say_is_said_so(question: str, missing: 
     assert missing in said(emitted)
 
 
+@pytest.mark.parametrize(
+    ("documents", "question", "missing", "unsaid"),
+    [
+        ({"harbour": HARBOUR, "club": CLUB}, "泊位费是多少？", CHINESE.no_passage, CHINESE.not_said),
+        ({"港口": RULES}, "What does a mooring cost?", ENGLISH.no_passage, ENGLISH.not_said),
+        ({"港口": RULES}, "Compare moorings and races", ENGLISH.no_passage, ENGLISH.not_said),
+        ({"港口": RULES}, "Write a report on fuel", ENGLISH.no_passage, ENGLISH.not_said),
+    ],
+)
+async def test_of_documents_in_another_language_it_says_only_that_no_passage_was_found(
+    documents: dict[str, str], question: str, missing: str, unsaid: str
+) -> None:
+    emitted = await Desk(**documents).say(question)
+    assert last(emitted).not_in_documents
+    assert missing in said(emitted) and unsaid not in said(emitted)
+
+
 async def test_the_closest_passage_is_named_as_one_that_does_not_answer() -> None:
     emitted = await Desk(harbour=HARBOUR).say("How many moorings are there?")
     assert ENGLISH.closest.format(name="harbour.md") in said(emitted)

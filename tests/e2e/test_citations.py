@@ -29,9 +29,9 @@ CHAMBER = "Chamber 57 was inspected"
 COPY = ["clipboard-read", "clipboard-write"]
 
 
-def answers(model: ModelServer, words: str, query: str = "rack lost gas") -> None:
-    """The model searches, then says these words; {1} stands for the first passage it found."""
-    asked = json.dumps({"query": query})
+def answers(model: ModelServer, words: str, query: str = "rack lost gas", *documents: str) -> None:
+    """The model searches, in these documents or in all, then says these words; {1} stands for the first passage."""
+    asked = json.dumps({"query": query, "documents": documents})
     model.script(
         Reply(steps=(call(asked, id="s1", name="search_knowledge"), *finish("tool_calls"))),
         Reply(steps=(*text(words), *finish())),
@@ -59,7 +59,7 @@ def test_from_upload_to_the_cited_passage_and_back(desk: Open, model: ModelServe
     first = chip(page)
     expect(first).to_have_text("1")
     expect(first).to_have_attribute("aria-label", re.compile(r"^Source 1: survey-long\.md, .*“Chamber 57”"))
-    expect(page.answer.locator("[data-slot=used] summary")).to_have_text("1 source")
+    expect(page.answer.locator("[data-slot=used] summary")).to_have_text(re.compile("^1 source"))
     first.hover()
     card = page.answer.locator(".cite-card").first
     expect(card).to_be_visible()
@@ -110,15 +110,40 @@ def test_an_address_with_a_panel_opens_it(desk: Open, model: ModelServer) -> Non
 
 def test_documents_that_do_not_answer_are_a_state_of_its_own(desk: Open, model: ModelServer) -> None:
     page = desk()
-    answers(model, "[[c:none]] Nothing says who owns the harbour.")
+    bring(page, "survey-none.md", SURVEY)
+    answers(model, "[[c:none]] Nothing says who owns the harbour.", "rack lost gas", "survey-none.md")
     page.new().ask("Who owns the harbour?")
     page.settles()
     banner = page.answer.locator("[data-slot=none]")
     expect(banner).to_have_text(re.compile("Your documents do not answer this."))
     expect(banner).to_be_visible()
-    expect(page.answer.locator("[data-slot=used]")).to_be_hidden()
+    expect(page.answer.locator("[data-slot=used] summary")).to_have_text("No sources · 1 not used")
     page.page.reload()
     expect(page.answer.locator("[data-slot=none]")).to_be_visible()
+    expect(banner).to_have_text(re.compile("Your documents do not answer this."))
+
+
+def test_what_was_found_and_not_used_is_counted_named_and_opens(desk: Open, model: ModelServer) -> None:
+    page = desk()
+    bring(page, "quay-used.md", "# Quay\n\nThe zebrano quay has 12 bollards.\n")
+    bring(page, "quay-left.md", "# Old quay\n\nThe zebrano quay once had 9 bollards.\n")
+    answers(model, "It has some. [[c:{1}]]", "zebrano quay bollards", "quay-used.md", "quay-left.md")
+    page.new().ask("How many bollards has the zebrano quay?")
+    page.settles()
+    summary = page.answer.locator("[data-slot=used] summary")
+    expect(summary).to_have_text("1 source · 1 not used")
+    summary.click()
+    unused = page.answer.locator(".source").last
+    expect(unused).to_have_text(re.compile(r"^Found, not used: quay-(used|left)\.md$"))
+    live = page.answer.locator("[data-slot=used]").inner_html()
+    checked(page, "what was not used")
+    page.page.reload()
+    expect(summary).to_have_text("1 source · 1 not used")
+    summary.click()
+    assert page.answer.locator("[data-slot=used]").inner_html() == live
+    name = unused.get_by_role("link").inner_text()
+    unused.get_by_role("link").click()
+    expect(page.page.locator("#panel .panel-title")).to_contain_text(name)
 
 
 def test_the_quote_of_a_deleted_document_stays(desk: Open, model: ModelServer) -> None:
@@ -291,6 +316,12 @@ def test_the_choice_of_sources_is_kept_sent_and_echoed(desk: Open, model: ModelS
     expect(page.page.locator("#main[data-ready]")).to_be_visible()
     expect(scope).to_have_text("1 document")
     expect(page.answer.locator("[data-slot=scope]")).to_have_text("Answered from: 1 document")
+    answers(model, "[[c:none]] Nothing says how wide it is.", "gate")
+    page.ask("How wide is the gate?")
+    page.settles()
+    banner = page.answer.last.locator("[data-slot=none]")
+    expect(banner).to_have_text("The chosen documents do not say this.")
+    expect(banner).to_be_visible()
     scope.click()
     expect(dialog.locator(".pick input").first).to_be_checked()
     dialog.get_by_label("No documents").check()

@@ -174,6 +174,34 @@ def test_typing_filters_and_keeps_the_address(desk: Open) -> None:
     expect(row(page, "filter-one.md")).to_be_visible()
 
 
+def test_a_header_sorts_and_the_sort_stays_while_one_types_and_rows_change(desk: Open) -> None:
+    page = desk()
+    for name in ("sort-b.md", "sort-c.md", "sort-a.md"):
+        bring(page, name, f"# {name}")
+    names = page.page.locator("#documents .doc-name")
+    page.page.get_by_role("searchbox", name="Search names and text").fill("sort-")
+    header = page.page.locator("#documents th").get_by_role("link", name="Name")
+    header.focus()
+    page.page.keyboard.press("Enter")
+    expect(names).to_have_text(["sort-a.md", "sort-b.md", "sort-c.md"])
+    expect(page.page.locator("#documents th[aria-sort=ascending]")).to_have_text("Name")
+    expect(header).to_be_focused()
+    page.page.keyboard.press("Enter")
+    expect(names).to_have_text(["sort-c.md", "sort-b.md", "sort-a.md"])
+    expect(page.page).to_have_url(re.compile(r"(?=.*q=sort-)(?=.*sort=-name)"))
+    upload(page, ("sort-bb.md", "# Four"))
+    expect(names).to_have_text(["sort-c.md", "sort-bb.md", "sort-b.md", "sort-a.md"], timeout=40_000)
+    page.page.get_by_role("searchbox", name="Search names and text").fill("sort-b")
+    expect(names).to_have_text(["sort-bb.md", "sort-b.md"])
+    order = page.page.get_by_label("Sort", exact=True)
+    order.focus()
+    order.select_option("Oldest first")
+    expect(names).to_have_text(["sort-b.md", "sort-bb.md"])
+    expect(order).to_be_focused()
+    page.page.go_back()
+    expect(names).to_have_text(["sort-a.md", "sort-b.md", "sort-bb.md", "sort-c.md"])
+
+
 def test_changes_are_walked_with_n_and_p(desk: Open) -> None:
     page = desk()
     words = [f"Paragraph {n} says something.\n" for n in range(40)]

@@ -21,7 +21,7 @@ from agents.protocols.agui import blocks
 from agents.protocols.agui.footnotes import Footnotes
 from agents.runtime.context.assemble import Frame, View, assemble
 from agents.runtime.context.words import FINISH
-from agents.runtime.events import AssistantMessage, Origin, RunStarted, Stored, ToolReturned
+from agents.runtime.events import AssistantMessage, Origin, RunStarted, Stored, ToolReturned, UserMessageKind
 from agents.runtime.knowledge import Citation, Cited, Place
 from agents.runtime.model import ToolCall
 from agents.stores import sessions
@@ -205,6 +205,102 @@ def test_an_answer_says_what_it_could_use(sources: tuple[str, ...] | None, words
     answer = transcript.build(stored)[-1]
     assert isinstance(answer, transcript.Answer)
     assert answer.scope == (f"Answered from: {words}" if words else "")
+
+
+@pytest.mark.parametrize(
+    ("sources", "english", "chinese"),
+    [
+        (None, "Your documents do not answer this.", "你的文档没有给出答案。"),
+        (("a",), "The chosen documents do not say this.", "所选文档没有提到。"),
+    ],
+)
+def test_what_does_not_answer_are_the_documents_that_were_chosen(
+    alice: Any, sources: tuple[str, ...] | None, english: str, chinese: str
+) -> None:
+    begun = RunStarted(agent="assistant", model="test", sources=sources)
+    answer = replace(answered("Nothing says so."), not_in_documents=True)
+    run(conversation(alice, "t"), "r", begun, asked("How much?"), answer, ended())
+    client = Client()
+    client.force_login(alice)
+    for language, words in (("en", english), ("zh-hans", chinese)):
+        page = client.get("/c/t/", headers={"Accept-Language": language}).content.decode()
+        assert f'data-slot="none-text">{words}<' in page
+
+
+def searching(*names: str) -> AssistantMessage:
+    """A message that calls these tools, one after the other, as c0, c1 and so on."""
+    calls = tuple(ToolCall(id=f"c{n}", name=name, arguments="{}") for n, name in enumerate(names))
+    return replace(answered(""), tool_calls=calls)
+
+
+def returned(call: int, name: str, data: dict[str, Any], *citations: Citation) -> ToolReturned:
+    return ToolReturned(id=f"t{call}", call_id=f"c{call}", name=name, content="…", data=data, citations=citations)
+
+
+def hit(document: str, version: int = 1) -> dict[str, Any]:
+    return {"id": "k3f2ab", "documentId": document, "version": version, "name": f"{document[:1]}.md", "place": ""}
+
+
+def record(thread_id: str, message_id: str) -> dict[str, Any]:
+    when = "2026-05-03T14:02:00+00:00"
+    return {"session_id": thread_id, "message_id": message_id, "title": "Rent <talks>", "created": when}
+
+
+def left(page: str) -> list[list[dict[str, Any]]]:
+    """What each answer on the page says it found and did not use, without the fields of a passage."""
+    said = [json.loads(html.unescape(one)) for one in re.findall(r'<article[^>]* data-unused="([^"]*)"', page)]
+    fields = ("documentId", "version", "message", "name")
+    return [[{name: one[name] for name in fields if name in one} for one in unused] for unused in said]
+
+
+def test_what_a_run_found_and_does_not_cite_is_told(alice: Any) -> None:
+    talks = [quoting(thread, message).citation for thread, message in (("t", "u1"), ("gone", "u7"))]
+    run(
+        conversation(alice, "t"),
+        "r",
+        asked("How much?"),
+        searching("search_knowledge", "read_document", "session_search", "list_documents"),
+        returned(0, "search_knowledge", {"hits": [hit(CITED.citation.artifact_id), hit("b"), hit("a"), hit("b")]}),
+        returned(1, "read_document", {**hit("a", 2), "anchor": "line 1"}),
+        returned(2, "session_search", {"hits": [record("t", "u1"), record("gone", "u7")]}, *talks),
+        returned(3, "list_documents", {"documents": 9}),
+        replace(answered("It lost 43 kg. [1](#c-k3f2ab)"), citations=(CITED, replace(quoting("t"), number=2))),
+        ended(),
+    )
+    client = Client()
+    client.force_login(alice)
+    when = "2026-05-03T14:02:00+00:00"
+    for address in ("/c/t/", "/c/t/messages/"):
+        assert left(client.get(address).content.decode()) == [
+            [
+                {"documentId": "b", "version": 1, "name": "b.md"},
+                {"documentId": "a", "version": 2, "name": "a.md"},
+                {"message": {"threadId": "gone", "id": "u7", "at": when, "gone": True}, "name": "Rent <talks>"},
+            ]
+        ]
+
+
+def test_nothing_is_told_of_what_was_all_used_or_of_another_run(alice: Any) -> None:
+    session = conversation(alice, "t")
+    found = returned(0, "search_knowledge", {"hits": [hit(CITED.citation.artifact_id)]})
+    cites = replace(answered("It lost 43 kg. [1](#c-k3f2ab)"), citations=(CITED,))
+    run(session, "r1", asked("How much?"), searching("search_knowledge"), found, cites, ended())
+    run(session, "r2", asked("And where?"), searching("search_knowledge"), found, answered("In the hall."), ended())
+    client = Client()
+    client.force_login(alice)
+    (one,) = left(client.get("/c/t/").content.decode())
+    assert [found["documentId"] for found in one] == [CITED.citation.artifact_id]
+
+
+def test_of_a_steered_run_the_last_answer_tells_what_none_of_its_answers_cites(alice: Any) -> None:
+    steer = replace(asked("Only the hall."), id="u2", kind=UserMessageKind.STEER)
+    found = returned(0, "search_knowledge", {"hits": [hit(CITED.citation.artifact_id), hit("b")]})
+    cites = replace(answered("It lost 43 kg. [1](#c-k3f2ab)"), citations=(CITED,))
+    records = (asked("How much?"), searching("search_knowledge"), found, cites, steer, answered("Nothing."), ended())
+    run(conversation(alice, "t"), "r", *records)
+    client = Client()
+    client.force_login(alice)
+    assert [[one["name"] for one in named] for named in left(client.get("/c/t/").content.decode())] == [["b.md"]]
 
 
 PLACES = [

@@ -133,6 +133,68 @@ def test_pages_of_two_hundred(client: Client, alice: Any, monkeypatch: pytest.Mo
     assert "page=3" not in second
 
 
+def test_documents_are_sorted_by_column_and_the_newest_of_equals_comes_first(client: Client, alice: Any) -> None:
+    saved(alice, "b.md", "same size")
+    saved(alice, "C.csv", "a,b\n1,2\n3,4\n5,6\n", "text/csv")
+    saved(alice, "报告.md", "same size")
+    saved(alice, "a.md", "x", session=conversation(alice, "t", title="Gas"))
+    failed(alice, "D.pdf", "scanned")
+
+    def names(sort: str) -> list[str]:
+        return re.findall(r'class="doc-name"[^>]*>([^<]+)<', page(client, f"/library/?sort={sort}"))
+
+    newest = ["D.pdf", "a.md", "报告.md", "C.csv", "b.md"]
+    for sort in ("", "-changed", "strange", "--name", "-", "name,size"):
+        assert names(sort) == newest, sort
+    assert names("changed") == newest[::-1]
+    by_name = ["a.md", "b.md", "C.csv", "D.pdf", "报告.md"]
+    assert names("name") == by_name, "neither upper case nor the mark of the library counts"
+    assert names("-name") == by_name[::-1]
+    assert names("kind") == ["D.pdf", "C.csv", "a.md", "报告.md", "b.md"]
+    assert names("-kind") == ["a.md", "报告.md", "b.md", "C.csv", "D.pdf"]
+    assert names("size") == ["a.md", "D.pdf", "报告.md", "b.md", "C.csv"]
+    assert names("-size") == ["C.csv", "报告.md", "b.md", "D.pdf", "a.md"]
+
+
+def test_the_sort_stays_with_pages_filters_and_collections(
+    client: Client, alice: Any, bob: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "PAGE", 2)
+    for name in ("c.md", "a.md", "b.md"):
+        saved(alice, name, "text")
+    saved(bob, "aa.md", "text")
+    shelf = library.make_collection(alice.pk, "Law").id
+    first, second = page(client, "/library/?sort=name"), page(client, "/library/?sort=name&page=2")
+    shown = [re.findall(r'class="doc-name"[^>]*>([^<]+)<', html) for html in (first, second)]
+    assert shown == [["a.md", "b.md"], ["c.md"]]
+    assert 'href="/library/?sort=name&amp;page=2"' in first
+    assert 'href="/library/?state=failed&amp;sort=name"' in second
+    assert f'href="/library/?collection={shelf}&amp;sort=name"' in first
+    assert '<option value="name" selected>' in first, "the filter form sends it along"
+
+
+@pytest.mark.parametrize(
+    ("sort", "by_name", "by_changed"),
+    [
+        ("", ("", "/library/?sort=name"), ("descending", "/library/?sort=changed")),
+        ("changed", ("", "/library/?sort=name"), ("ascending", "/library/")),
+        ("name", ("ascending", "/library/?sort=-name"), ("", "/library/")),
+        ("-name", ("descending", "/library/?sort=name"), ("", "/library/")),
+        ("-size", ("", "/library/?sort=name"), ("", "/library/")),
+    ],
+)
+def test_headers_say_how_the_list_is_sorted_and_turn_it_round(
+    client: Client, alice: Any, sort: str, by_name: tuple[str, str], by_changed: tuple[str, str]
+) -> None:
+    saved(alice, "a.md", "text")
+    html = page(client, f"/library/?sort={sort}")
+    heads = [th for th in re.findall(r"<th .*?</th>", html, re.DOTALL) if 'class="sort"' in th]
+    for th, (order, address) in zip(heads, (by_name, by_changed), strict=True):
+        assert re.findall(r'aria-sort="(\w+)"', th) == ([order] if order else [])
+        assert f'href="{address}"' in th
+        assert ("#i-sort" in th) == bool(order)
+
+
 def test_chinese_page_speaks_chinese(client: Client, alice: Any) -> None:
     ref = saved(alice, "a.md", REPORT)
     saved(alice, "a.md", REPORT + "\nmore\n")

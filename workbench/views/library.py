@@ -29,7 +29,7 @@ PICKED = 50  # documents the picker offers at once
 @require_GET
 @in_own_time
 def library(request: PageRequest) -> HttpResponse:
-    """Show the library: ?q= words of names and text, ?state=, ?type=, ?collection=, ?page=."""
+    """Show the library: ?q= words of names and text, ?state=, ?type=, ?collection=, ?sort=, ?page=."""
     filters = filters_of(request)
     page = LibraryPage(
         me=me(request),
@@ -169,6 +169,7 @@ def filters_of(request: HttpRequest) -> Filters:
         state=_known(request.GET.get("state", ""), librarylist.STATES),
         type=_known(request.GET.get("type", ""), shelf.TYPES),
         collection=_uuid(request.GET.get("collection", "")),
+        sort=_known(request.GET.get("sort", ""), librarylist.sorts()),
         page=max(1, int(page)) if page.isascii() and page.isdigit() and len(page) <= DIGITS else 1,
     )
 

@@ -337,7 +337,7 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     history = sessions.read_history(owner_id(request), found.thread_id, limit=RECORDS, before=before)
     stored = [one for one in history.stored if one.origin.run_id != run_id or not run_id]
     positions = {one.position for one in stored} | (set() if history.truncated else {0})
-    gone = citations.gone(owner_id(request), citations.in_answers(stored))
+    gone = citations.gone(owner_id(request), citations.named(stored))
     entries = transcript.mark_versions(transcript.build(stored, gone), lines.of_session(found), positions)
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)

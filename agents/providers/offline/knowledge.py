@@ -5,6 +5,7 @@ Everything is worked out anew from what the tools have said in this turn, so a m
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agents.providers.offline import quoting
 from agents.providers.offline.asking import (
@@ -24,9 +25,9 @@ from agents.providers.offline.judging import Judged, judge
 from agents.providers.offline.moves import NONE, Call, Move, delivered, said
 from agents.providers.offline.request import LIST, READ_DOCUMENT, SAVE, SEARCH, Document, Situation
 from agents.providers.offline.results import Excerpt, Listed, Search
-from agents.providers.offline.terms import subjects, terms
+from agents.providers.offline.terms import is_wide, subjects, terms
 from agents.providers.offline.units import Unit, units_of_excerpts
-from agents.providers.offline.words import Words
+from agents.providers.offline.words import Words, words
 
 MOST_NARROWED = 6  # documents that one search is narrowed to
 MANY = 20  # passages for a list or a report; otherwise as many as the tool thinks right
@@ -39,6 +40,7 @@ _PART_END = re.compile(r"(?<=[?？])\s*")
 
 def move(at: Situation, note: Note | None, say: Words) -> Move | None:
     """Return the next move; None if there are no documents to look into."""
+    say = _fair(at, say)
     topic = report_topic(at.question)
     if topic is not None and SAVE in at.tools:
         return _report(at, topic, note, say)
@@ -67,6 +69,14 @@ def _listed(document: Listed, say: Words) -> str:
     pages = say.pages_long.format(n=document.pages) if document.pages else ""
     state = {"unread": say.being_read, "failed": say.not_readable}.get(document.state, "")
     return say.comma.join(filter(None, (document.name, pages, state)))
+
+
+def _fair(at: Situation, say: Words) -> Words:
+    """Return the words for what was looked at: that the documents do not say a thing can be told of passages in the
+    language of the question only; what others say in theirs cannot be found by its words."""
+    if any(words(wide=is_wide(excerpt.text)) is say for excerpt in _all_excerpts(at)):
+        return say
+    return replace(say, not_said=say.no_passage)
 
 
 # A question

@@ -49,6 +49,7 @@ class Words:
     thinking_report: str
     documents_say: str
     not_said: str
+    no_passage: str
     closest: str
     unread: str
     not_searched: str
@@ -139,6 +140,7 @@ ENGLISH = Words(
     thinking_report="The report is made of {count} passages.",
     documents_say="This is what your documents say:",
     not_said="Your documents do not say this.",
+    no_passage="I found no passage that says this.",
     closest="The closest passage is in {name}. It shares words with the question, and does not answer it:",
     unread="Not covered, because not read yet: {names}.",
     not_searched="I could not search your documents: {complaint}",
@@ -220,6 +222,7 @@ CHINESE = Words(
     thinking_report="报告由 {count} 段原文组成。",
     documents_say="你的文档中是这样写的：",
     not_said="你的文档中没有说明这一点。",
+    no_passage="没有找到说明这一点的段落。",
     closest="最接近的段落在 {name} 中。它与问题有相同的词语，但没有回答问题：",
     unread="以下文档尚未读完，不在查找范围内：{names}。",
     not_searched="查找不了你的文档：{complaint}",
