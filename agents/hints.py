@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
@@ -18,11 +17,6 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S = 1.0
 SIGNED_OUT = "signed_out"
 MOST_DOCUMENTS = 200  # in one hint
-# Of a process that tells much, what comes within this time is one message for each owner.
-GATHER_S = 0.02
-
-_gathered: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, list[dict[str, Any]]]] = WeakKeyDictionary()
-_sending: set[asyncio.Task[None]] = set()
 
 
 def group(owner_id: int) -> str:
@@ -44,20 +38,9 @@ async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:
     await _hint(owner_id, {"thread_id": thread_id, "changed": changed})
 
 
-def tell(owner_id: int, thread_id: str, changed: str) -> None:
-    """Do the same soon, without waiting, for a loop that goes on. Lost if the loop ends before."""
-    loop = asyncio.get_running_loop()
-    gathered = _gathered.setdefault(loop, {})
-    if not gathered:
-        loop.call_later(GATHER_S, _send_gathered, loop)
-    gathered.setdefault(owner_id, []).append({"thread_id": thread_id, "changed": changed})
-
-
-def _send_gathered(loop: asyncio.AbstractEventLoop) -> None:
-    for owner_id, hints in _gathered.pop(loop, {}).items():
-        task = loop.create_task(_hint(owner_id, *hints), name="hints sent")
-        _sending.add(task)
-        task.add_done_callback(_sending.discard)
+async def threads_changed(owner_id: int, changes: Sequence[tuple[str, str]]) -> None:
+    """Tell the same of several: (thread id, what changed), in this order and in one message."""
+    await _hint(owner_id, *({"thread_id": thread_id, "changed": changed} for thread_id, changed in changes))
 
 
 async def documents_changed(owner_id: int, artifact_ids: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ LINGER_S = 30.0
 Name = tuple[int, str, str]  # owner, thread, run
 Thread = tuple[int, str]  # owner, thread
 Opening = Callable[[Attachment], Awaitable[None]]
-Spawn = Callable[[Coroutine[Any, Any, None]], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Following:

@@ -20,6 +20,7 @@ from agents.live.beat import Beat
 from agents.live.feed import Attachment, Feed, Sink
 from agents.live.following import Following, Name, Opening
 from agents.live.run import LocalRun, Watch
+from agents.live.telling import Telling
 from agents.runlog import RunLog
 from agents.runtime.errors import Rejected, StorageUnavailable
 from agents.runtime.events import UserMessage
@@ -54,6 +55,7 @@ class Live:
         self.draining = False
         self.log = RunLog(wiring.redis_url)
         self.following = Following(self.log, spawn=self._spawn, on_told=self._told)
+        self._telling = Telling(self._spawn)
         self._beat = Beat(self)
         self._runs: dict[int, LocalRun] = {}
         self._starting: dict[tuple[Name, str], asyncio.Task[Started]] = {}  # by run, and the message it answers
@@ -100,12 +102,15 @@ class Live:
             await asyncio.wait(tuple(self._run_tasks.values()), timeout=CLOSE_S)
         for task in tuple(self._run_tasks.values()):
             task.cancel()
+        if sending := self._telling.flush():
+            await asyncio.wait(sending, timeout=hints.TIMEOUT_S)
         await self.log.drained(2.0)
         await self.close()
 
     async def close(self) -> None:
         """Stop everything at once. For tests and the end of a drain; runs that still go on become lost."""
         self.draining = self._closed = True
+        self._telling.close()
         self.following.detach_all()
         # More than once: a client that is cancelled while it connects may swallow that as a time-out.
         left = {*self._services.values(), *self._starting.values(), *self._run_tasks.values(), *self._tasks}
@@ -225,7 +230,7 @@ class Live:
             self.following.ended(run.feed)
         if run.status is not None and not run.end_stored:
             self._spawn(self._close_later(run))
-        hints.tell(request.owner_id, request.thread_id, "run_ended")
+        self._telling.tell(request.owner_id, request.thread_id, "run_ended")
         if run.status is RunStatus.FINISHED:
             await self._run_next(request)
 
@@ -245,7 +250,7 @@ class Live:
         """Let everybody who follows the thread know, here and elsewhere; called in the run's task."""
         request = run.opened.request
         self.following.began(run.feed)
-        hints.tell(request.owner_id, request.thread_id, "run_started")
+        self._telling.tell(request.owner_id, request.thread_id, "run_started")
 
     async def _run_next(self, before: RunRequest) -> None:
         """Start the oldest message that waits for this conversation, if there is one.
@@ -341,7 +346,7 @@ class Live:
             )
             message = (await self.wiring.prepare(looked_up)).message or message
         await inbox.put(owner_id=owner_id, thread_id=thread_id, message=message, kind=inbox.Kind(kind), run_id=run_id)
-        hints.tell(owner_id, thread_id, "inbox")
+        self._telling.tell(owner_id, thread_id, "inbox")
         if self.following.going_on(owner_id, thread_id) is not None:
             return  # the store has told the run, or it is looked at when the run ends
         if kind == "steer":
@@ -366,10 +371,11 @@ class Live:
         """Give up feeds of other processes whose run is over although their log does not say so."""
         await self.following.check_remote()
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 def queued_run_id(message_id: str) -> str:
