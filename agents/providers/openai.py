@@ -84,6 +84,12 @@ def client_of(endpoint: Endpoint) -> openai.AsyncOpenAI:
     return clients[endpoint]
 
 
+def forget() -> None:
+    """Know nothing of any server: for tests, where another may listen at the address of one that is gone."""
+    _dialects.clear()
+    openai_windows.forget()
+
+
 async def close_clients() -> None:
     """Close the connections of the running loop: at the end of a process, a job's loop or a test."""
     await openai_windows.close()

@@ -61,6 +61,12 @@ def ask_once(base_url: str, list_models: ListModels) -> None:
     task.add_done_callback(tasks.discard)
 
 
+def forget() -> None:
+    """Know nothing of any server."""
+    _told.clear()
+    _refused.clear()
+
+
 async def close() -> None:
     """Stop what still asks in the running loop."""
     tasks = _tasks.pop(asyncio.get_running_loop(), set())

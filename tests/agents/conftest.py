@@ -3,9 +3,17 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
+from agents.providers import openai
 from agents.stores import pool, writer
+
+
+@pytest.fixture(autouse=True)
+def new_servers() -> None:
+    """A model server of one test may listen where that of another did."""
+    openai.forget()
 
 
 @pytest_asyncio.fixture

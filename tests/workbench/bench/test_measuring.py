@@ -91,11 +91,12 @@ async def test_context_9_4_the_summaries_own_cost_is_part_of_the_totals() -> Non
 
 
 async def test_context_9_4_a_saving_counts_what_the_summaries_of_the_history_cost() -> None:
-    counted, without = await savings.locomo_saved(BENCH, [history(160)])
+    counted, without, searched = await savings.locomo_saved(BENCH, [history(160)])
     (case,) = counted.details["cases"]
     whole = sum(case["whole"] + size(savings.with_question(q.text)) for q in history(160).questions)
     assert case["own_cost"] > 0
     assert without.value - counted.value == pytest.approx(case["own_cost"] / whole)
+    assert searched.value < counted.value
 
 
 async def test_context_9_6_a_fork_is_read_from_the_cache_and_a_request_of_its_own_is_not() -> None:
