@@ -83,11 +83,13 @@ export class Transcript {
     const run = this.#on.run();
     const { at } = this.#main.dataset; // the message the page was opened at stays on it
     const response = await this.#ask(at ? `${query || "?"}&at=${encodeURIComponent(at)}` : query);
+    // whole before it is judged: a run can begin while it comes
+    const html = response?.status === 200 && !response.redirected ? await response.text().catch(() => null) : null;
     this.#busy = false;
     if (run !== this.#on.run()) this.#again = true; // one began meanwhile, and the answer may not know it
     else if (response?.redirected) location.reload();
     else if (response?.status === 404) this.#on.gone();
-    else if (response?.status === 200) this.#replace(await response.text());
+    else if (html !== null) this.#replace(html);
     if (this.#again) {
       this.#again = false;
       await this.#fetch("");

@@ -125,6 +125,36 @@ def test_edited_message_can_be_stepped_through_but_not_while_an_answer_is_writte
     expect(page.page.locator(".stepper")).to_be_visible()
 
 
+BODIES_WAIT = """() => {
+  const text = Response.prototype.text;
+  Response.prototype.text = async function () {
+    const body = await text.call(this);
+    if (!this.url.includes('/messages/')) return body;
+    Response.prototype.text = text;
+    await new Promise((done) => { window.letBodyIn = done; });
+    return body;
+  };
+}"""
+
+
+def test_run_that_begins_while_the_transcript_comes_stays_on_the_page(
+    desk: Open, model: ModelServer, gate: threading.Event
+) -> None:
+    page = retried(desk().new(), model)
+    page.page.evaluate(BODIES_WAIT)
+    stepper(page.answer, "2 / 2").get_by_role("button", name="Previous version").click()
+    page.page.wait_for_function("() => window.letBodyIn")
+    model.script(Reply(steps=(*text("Slowly"), Gate(gate), *finish())))
+    page.ask("And now?")
+    expect(page.answer.locator(".open-block")).to_have_text("Slowly")
+    page.page.evaluate("() => window.letBodyIn()")
+    expect(page.page.locator("#thread .prose").first).to_have_text("First answer.")
+    expect(page.answer.locator(".open-block")).to_have_text("Slowly")
+    gate.set()
+    page.settles()
+    expect(page.page.locator("#thread .prose")).to_have_text(["First answer.", "Slowly"])
+
+
 def test_model_is_chosen_for_this_conversation_and_named_under_its_answers(desk: Open, model: ModelServer) -> None:
     page = desk().new()
     choice = page.page.get_by_label("Model", exact=True)
