@@ -19,7 +19,7 @@ from agents.stores.policies import own
 OFF: Final = "off"
 NONE: Final = "-"
 OPTIONAL: Final = ("summary_events", "summary_tokens", "summary_idle_s", "summary_ratio")
-LISTS: Final = ("allow", "compact_force", "compact_keep")
+LISTS: Final = ("allow", "compact_force", "compact_keep", "memory_tools")
 CHOICES: Final = {
     "summary_join": policies.TRIGGER_JOINS,
     "template": policies.TEMPLATES,
@@ -206,6 +206,33 @@ WORDS: Final[dict[str, tuple[Any, Any]]] = {
     "preload_recall": (
         pgettext_lazy("policy", "Recall unasked"),
         gettext_lazy("For a question that plainly refers back, what is found is put before the model at once."),
+    ),
+    "preload_memory": (
+        pgettext_lazy("policy", "Memories shown"),
+        gettext_lazy(
+            "So many of the person’s memories are put before the model: all if there are no more, else those that fit "
+            "the question. 0 = none, -1 = all."
+        ),
+    ),
+    "memory_tools": (
+        pgettext_lazy("policy", "Memory tools"),
+        gettext_lazy("Names of the memory tools that the model may call, separated by commas. “-” = none."),
+    ),
+    "remember": (
+        pgettext_lazy("policy", "Remember"),
+        gettext_lazy("After an answer, what the person said is read for what is worth remembering."),
+    ),
+    "memory_messages": (
+        pgettext_lazy("policy", "Remember after messages"),
+        gettext_lazy("Messages are read for memories once more than so many wait."),
+    ),
+    "memory_pause_s": (
+        pgettext_lazy("policy", "Remember after seconds"),
+        gettext_lazy("Messages of a conversation are read for memories no more often than this."),
+    ),
+    "memory_model": (
+        pgettext_lazy("policy", "Model for memories"),
+        gettext_lazy("Name of a configured model. “-” = the model that answers."),
     ),
 }
 

@@ -4,6 +4,7 @@ from agents.models import (  # noqa: F401 - Django finds them here
     agent_policy,
     event,
     job,
+    memory,
     model_call,
     run,
     search_entry,

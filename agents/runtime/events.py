@@ -42,7 +42,8 @@ class RunStarted:
     """A run began. `model` is the configured name that answers; parent_run_id as the client gave it.
 
     action: "" for send, else edit, retry or continue (session.Action). A continue shows the model an instruction here.
-    sources: what the run may answer from, as in UserMessage.
+    sources: what the run may answer from, as in UserMessage. zone: the time zone the person is in, an IANA name, "" =
+    not known; "tomorrow" in a message means the day there.
     """
 
     agent: str
@@ -50,6 +51,7 @@ class RunStarted:
     parent_run_id: str = ""
     action: str = ""
     sources: tuple[str, ...] | None = None
+    zone: str = ""
     type: Literal["run_started"] = "run_started"
 
 
@@ -181,10 +183,13 @@ class Preloaded:
     """What the run put before the model without being asked: kept, so that a retry shows it the same. Not shown live.
 
     blocks: (kind, text) pairs; kind is memory or recall. citations: those that they name as `[[c:ID]]`.
+    memories: (id, version) of those that the model was shown. Their text is in no block: what is deleted from memory
+    must not stay here.
     """
 
     blocks: tuple[tuple[str, str], ...]
     citations: tuple[Citation, ...] = ()
+    memories: tuple[tuple[str, int], ...] = ()
     type: Literal["preloaded"] = "preloaded"
 
 

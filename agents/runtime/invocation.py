@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
@@ -10,6 +10,7 @@ from agents.runtime.context.citing import Known, known
 from agents.runtime.context.window import GUESS, Tried, Window
 from agents.runtime.events import AssistantMessage, Event, Stamped, Stored
 from agents.runtime.knowledge import NO_KNOWLEDGE, Knowledge
+from agents.runtime.memory.memories import MemoryStore
 from agents.runtime.memorysummaries import MemorySummaries
 from agents.runtime.metrics import NO_METRICS, Metrics
 from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSpec, Usage
@@ -55,6 +56,7 @@ class Services:
 
     summarizer: who writes summaries, None = nobody. policy: an agent's context policy as
     staff have set it, given its name and its own. window, tried, calibration: of the model that answers.
+    memories: of the person, None = nothing is remembered. zone: the person's time zone.
     metrics: told what happens; never fails a run. sizes: mixes of what was measured before, see context/sizes.py.
     """
 
@@ -66,6 +68,8 @@ class Services:
     monotonic: Callable[[], float]
     knowledge: Knowledge = NO_KNOWLEDGE
     recall: Recall = NO_RECALL
+    memories: MemoryStore | None = None
+    zone: tzinfo = UTC
     summaries: SummaryStore = field(default_factory=MemorySummaries)
     summarizer: Summarizer | DynamicSummarizer | None = None
     policy: Callable[[str, ContextPolicy], ContextPolicy] = lambda agent, own: own

@@ -268,7 +268,8 @@ def _answers(request: RunRequest, history: Sequence[Stored], stamp: Stamp) -> li
 def _preloaded(history: Sequence[Stored], asked: int, *, again: bool) -> list[Preloaded]:
     """Return what the turn that is answered again, or gone on with, had before it, so that the model sees the same.
 
-    What was recalled of conversations is looked for anew when it is answered again: they may be deleted by now.
+    What was recalled of conversations is looked for anew when it is answered again: they may be deleted by now. What
+    is remembered is always loaded anew.
     """
     found: list[Preloaded] = []
     for stored in history:
@@ -276,7 +277,8 @@ def _preloaded(history: Sequence[Stored], asked: int, *, again: bool) -> list[Pr
         if stored.position > asked and isinstance(record, UserMessage) and record.kind is UserMessageKind.TURN:
             break
         if stored.position > asked and isinstance(record, Preloaded) and not stored.origin.parent_invocation_id:
-            found = [] if again and record.citations else [record]
+            kept = record.blocks and not (again and record.citations)
+            found = [replace(record, memories=())] if kept else []
     return found
 
 

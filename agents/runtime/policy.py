@@ -19,6 +19,14 @@ TIMELINES: Final = ("all", "request", "invocation")
 BRANCHES: Final = ("prefix", "subtree", "exact", "all")
 LOAD_TOOL: Final = "session_load"
 SEARCH_TOOL: Final = "session_search"
+MEMORY_TOOLS: Final = (
+    "memory_add",
+    "memory_clear",
+    "memory_delete",
+    "memory_load",
+    "memory_search",
+    "memory_update",
+)
 SESSION_TOOLS: Final = (SEARCH_TOOL, LOAD_TOOL)
 RECOVERY_TOOLS: Final = (LOAD_TOOL, SEARCH_TOOL, "skill_load")
 
@@ -66,6 +74,11 @@ class ContextPolicy:
     and recall (WithPreloadMemoryInjectionMode); "turn" = with the message that is answered (context/injection.py).
     session_tools: the model may search and load the past (WithEnableOnDemandSession). preload_recall: what is found for
     a question that refers back is put before the model unasked (WithPreloadSessionRecall).
+    preload_memory: so many memories are put before the model, all if there are no more, else those that fit the
+    question; 0 = none, -1 = all (WithPreloadMemory). memory_tools: those of MEMORY_TOOLS that the model may call
+    (WithToolExposed). remember: after a run a job reads what the person said for what is to be remembered, once more
+    than memory_messages wait (CheckMessageThreshold) and more than memory_pause_s seconds have passed
+    (CheckTimeInterval). memory_model: configured name of who reads, "" = the model that answers.
     """
 
     summarise: bool = True
@@ -110,14 +123,23 @@ class ContextPolicy:
     branch: str = "prefix"
     session_tools: bool = True
     preload_recall: bool = True
+    preload_memory: int = 12
+    memory_tools: tuple[str, ...] = ("memory_load", "memory_search")
+    remember: bool = True
+    memory_messages: int = 0
+    memory_pause_s: float = 0.0
+    memory_model: str = ""
 
     def __post_init__(self) -> None:
         _choices(self)
         _numbers(self)
-        for name in ("allow", "compact_force", "compact_keep"):
+        for name in ("allow", "compact_force", "compact_keep", "memory_tools"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)):
                 raise PolicyInvalid(name, "must be a list of names.")
+
+        if unknown := set(self.memory_tools) - set(MEMORY_TOOLS):
+            raise PolicyInvalid("memory_tools", f"there is no tool {min(unknown)!r}.")
 
     @classmethod
     def of(cls, values: Mapping[str, Any], base: "ContextPolicy | None" = None) -> "ContextPolicy":
@@ -144,7 +166,7 @@ def _choices(policy: ContextPolicy) -> None:
     ):
         if getattr(policy, name) not in allowed:
             raise PolicyInvalid(name, f"must be one of {', '.join(allowed)}.")
-    for name in ("summarise", "cascade", "compact", "tailor", "session_tools", "preload_recall"):
+    for name in ("summarise", "cascade", "compact", "tailor", "session_tools", "preload_recall", "remember"):
         if not isinstance(getattr(policy, name), bool):
             raise PolicyInvalid(name, "must be true or false.")
     if not isinstance(policy.summary_model, str):
@@ -169,6 +191,8 @@ def _numbers(policy: ContextPolicy) -> None:
         ("protocol_overhead", 0, 100_000, False),
         ("input_floor", 1, 1_000_000, False),
         ("history_runs", 0, 100_000, False),
+        ("preload_memory", -1, 1_000, False),
+        ("memory_messages", 0, 100_000, False),
     ):
         value = getattr(policy, name)
         if value is None and optional:
@@ -184,6 +208,7 @@ def _numbers(policy: ContextPolicy) -> None:
         ("compact_step", 0.0, 1.0, False),
         ("margin", 0.0, 0.9, False),
         ("input_ratio", 0.01, 1.0, False),
+        ("memory_pause_s", 0.0, 10_000_000.0, False),
     ):
         value = getattr(policy, name)
         if value is None and optional:

@@ -21,6 +21,7 @@ from agents.runtime.interrupt import Interrupt, Interrupted
 from agents.runtime.invocation import Invocation
 from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
+from agents.runtime.remembering import remembered
 from agents.runtime.session import ModelCall
 from agents.runtime.summaries import Source
 from agents.runtime.summary.coverage import IN_RUN
@@ -46,6 +47,7 @@ class Preparing:
         self._invocation = invocation
         self._preloads = tuple(preloads)
         self._window = GUESS
+        self._blocks: tuple[Block, ...] = ()  # what was preloaded
         self._calls = 0
         self._seen = 0  # events that the newest request was made of
         self._usage: Usage | None = None  # of the newest request that was answered, as the provider said
@@ -136,17 +138,24 @@ class Preparing:
             window=self._window,
             rates=services.calibration.rates,
             sizes=services.sizes,
-            blocks=blocks_of(self._loaded()),
+            blocks=self._blocks,
         )
 
     async def _preload(self) -> AsyncGenerator[Event, None]:
-        """Ask the preloads, unless what they gave stands in the run already, as after a retry."""
-        if not self._preloads or self._loaded() is not None:
-            return
-        blocks = [block for preload in self._preloads if (block := await preload(self._invocation)) is not None]
+        """Load what is remembered, and ask the preloads, unless what they gave stands in the run already, as after a
+        retry."""
+        kept = self._loaded()
+        loaded = [await remembered(self._invocation, self.policy)]
+        if kept is None:
+            loaded += [await preload(self._invocation) for preload in self._preloads]
+        blocks = tuple(block for block in loaded if block is not None)
+        self._blocks = (*blocks, *blocks_of(kept))
         if blocks:
-            citations = tuple(citation for block in blocks for citation in block.citations)
-            yield Preloaded(blocks=tuple((block.kind, block.text) for block in blocks), citations=citations)
+            yield Preloaded(
+                blocks=tuple((block.kind, block.text) for block in blocks if not block.memories),
+                citations=tuple(citation for block in blocks for citation in block.citations),
+                memories=tuple(memory for block in blocks for memory in block.memories),
+            )
 
     def _loaded(self) -> Preloaded | None:
         invocation = self._invocation

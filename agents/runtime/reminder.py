@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from agents.runtime.context.injection import Block
-from agents.runtime.events import UserMessage, UserMessageKind
 from agents.runtime.excerpts import Excerpt, excerpts, terms, told
 from agents.runtime.invocation import Invocation
-from agents.runtime.model import TextPart
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.recall import NO_RECALL, RecallFailed, RecallScope
+from agents.runtime.remembering import question_of
 
 HITS: Final = 3
 TOKENS: Final = 600
@@ -75,7 +74,7 @@ class Reminder:
     async def __call__(self, invocation: Invocation) -> Block | None:
         services = invocation.services
         wanted = services.policy(invocation.agent_name, self._own).preload_recall
-        question = _question(invocation) if wanted and services.recall is not NO_RECALL else ""
+        question = question_of(invocation) if wanted and services.recall is not NO_RECALL else ""
         words = about(question) if refers_back(question) else []
         if not words:
             return None
@@ -91,15 +90,6 @@ class Reminder:
         text = "\n\n".join(told(taken, [scopes[excerpt.piece.thread_id] for excerpt in taken]))
         citations = {citation.id: citation for excerpt in taken for citation in excerpt.citations}
         return Block(kind="recall", text=text, citations=tuple(citations.values()))
-
-
-def _question(invocation: Invocation) -> str:
-    """Return what the person asked this run, "" if nothing is to be answered anew."""
-    for stored in reversed(invocation.history):
-        record = stored.record
-        if isinstance(record, UserMessage) and record.kind is UserMessageKind.TURN:
-            return "\n".join(part.text for part in record.parts if isinstance(part, TextPart))
-    return ""
 
 
 def _holds(excerpt: Excerpt, words: Sequence[str]) -> bool:

@@ -215,7 +215,7 @@ class Runner:
             name = request.agent or opening.session.agent or self._default
             if name not in self._agents:
                 raise Rejected("agent_unavailable", f'There is no agent "{name}" any more.')
-            started = RunStarted(agent=name, model=model, parent_run_id=request.parent_run_id)
+            started = RunStarted(agent=name, model=model, parent_run_id=request.parent_run_id, zone=request.zone)
             origin = Origin(
                 run_id=request.run_id, invocation_id=self._new_id(), author=PERSON, branch=name, filter_key=name
             )

@@ -46,7 +46,7 @@ class RunRequest:
     the model's window is to be taken for in this run, None = as it is known.
     sources: what the run may answer from, as in UserMessage, if sources_given; else the message's own, or those of the
     run it goes back to or on with.
-    render_html: the page asks for rendered blocks. origin: page, api, shell; for the log.
+    render_html: the page asks for rendered blocks. origin: page, api, shell; for the log. zone: as in RunStarted.
     """
 
     owner_id: int
@@ -68,6 +68,7 @@ class RunRequest:
     sources_given: bool = False
     render_html: bool = False
     origin: str = "api"
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,15 @@ emitted = await collect(runner, RunRequest(owner_id=1, thread_id="t", run_id="r"
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from typing import Any
 
 from agents.runtime.context.window import GUESS, resolve
 from agents.runtime.events import Emitted, UserMessage
 from agents.runtime.invocation import NO_HOOKS, Agent, Hooks, Limits, Services
 from agents.runtime.llm import LLMAgent
+from agents.runtime.memory.memories import MemoryStore
 from agents.runtime.memoryknowledge import MemoryKnowledge
 from agents.runtime.memoryrecall import MemoryRecall
 from agents.runtime.memorystores import Clock, Ids, MemoryArtifactStore, MemorySessionStore
@@ -162,6 +164,27 @@ def said(words: str, *, id: str = "u1", **more: Any) -> UserMessage:
     return UserMessage(id=id, parts=(TextPart(text=words),), **more)
 
 
+@dataclass(slots=True, kw_only=True)
+class Around:
+    """What stands around a run of `memory_runner`, with what it has unless a test says otherwise.
+
+    knowledge: narrowed to what each run may use. recall: None = that of the store. summarizer: None = nobody writes
+    summaries. memories: None = nothing is remembered.
+    """
+
+    clock: Clock = field(default_factory=Clock)
+    ids: Ids | None = None
+    hooks: Hooks = NO_HOOKS
+    permission: PermissionPolicy | None = None
+    metrics: Metrics = NO_METRICS
+    knowledge: MemoryKnowledge = field(default_factory=MemoryKnowledge)
+    recall: Recall | None = None
+    summarizer: Summarizer | None = None
+    calibration: Calibration = field(default_factory=Uncalibrated)
+    memories: MemoryStore | None = None
+    zone: tzinfo = UTC
+
+
 def memory_runner(
     model: Any,
     *,
@@ -172,24 +195,10 @@ def memory_runner(
     limits: Limits = LIMITS,
     **more: Any,
 ) -> Runner:
-    """Return a Runner over in-memory stores with one agent, "assistant".
-
-    more: clock, ids, hooks, permission, metrics, knowledge (a MemoryKnowledge, narrowed to what each run may use),
-    recall (else that of the store),
-    summarizer (None = nobody writes summaries), calibration.
-    """
-    clock: Clock = more.pop("clock", None) or Clock()
+    """Return a Runner over in-memory stores with one agent, "assistant". more: fields of Around."""
+    around = Around(**more)
     sessions = store or MemorySessionStore()
-    ids: Ids = more.pop("ids", None) or sessions.ids
-    hooks: Hooks = more.pop("hooks", NO_HOOKS)
-    permission: PermissionPolicy | None = more.pop("permission", None)
-    metrics: Metrics = more.pop("metrics", NO_METRICS)
-    knowledge: MemoryKnowledge = more.pop("knowledge", None) or MemoryKnowledge()
-    recall: Recall | None = more.pop("recall", None)
-    summarizer: Summarizer | None = more.pop("summarizer", None)
-    calibration: Calibration = more.pop("calibration", None) or Uncalibrated()
-    if more:
-        raise TypeError(f"unknown: {sorted(more)}")
+    ids = around.ids or sessions.ids
     files = artifacts or MemoryArtifactStore()
     chosen = agent or LLMAgent(name="assistant", instruction="You are helpful.", tools=tools)
 
@@ -198,14 +207,16 @@ def memory_runner(
             model=model,
             artifacts=files,
             ledger=opened.ledger,
-            now=clock.now,
+            now=around.clock.now,
             new_id=ids,
-            monotonic=clock.monotonic,
-            knowledge=knowledge.narrowed(opened.sources),
-            recall=recall or MemoryRecall.of_run(sessions, opened),
-            metrics=metrics.of_run(opened.session.id, request.run_id),
-            summarizer=summarizer,
-            calibration=calibration,
+            monotonic=around.clock.monotonic,
+            knowledge=around.knowledge.narrowed(opened.sources),
+            recall=around.recall or MemoryRecall.of_run(sessions, opened),
+            memories=around.memories,
+            zone=around.zone,
+            metrics=around.metrics.of_run(opened.session.id, request.run_id),
+            summarizer=around.summarizer,
+            calibration=around.calibration,
             summaries=sessions.summaries_of(opened.session.id),
             window=lambda: resolve(model.info.name, model=model.info.window_tokens) if model is not None else GUESS,
         )
@@ -216,11 +227,11 @@ def memory_runner(
         sessions=sessions,
         services=services,
         limits=limits,
-        now=clock.now,
+        now=around.clock.now,
         new_id=ids,
-        permission=permission,
-        hooks=hooks,
-        metrics=metrics,
+        permission=around.permission,
+        hooks=around.hooks,
+        metrics=around.metrics,
     )
 
 

@@ -242,6 +242,8 @@ class ToolRound:
             artifacts=invocation.services.artifacts,
             knowledge=invocation.services.knowledge,
             recall=invocation.services.recall,
+            memories=invocation.services.memories,
+            zone=invocation.services.zone,
             citations=invocation.citable().citations,
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,

@@ -6,13 +6,14 @@ call happen now), implementation. agents/runtime/toolround.py walks a turn's cal
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactRef, ArtifactStore
 from agents.runtime.events import ToolStatus
 from agents.runtime.knowledge import NO_KNOWLEDGE, Citation, Knowledge
+from agents.runtime.memory.memories import MemoryStore
 from agents.runtime.model import ToolSpec
 from agents.runtime.recall import NO_RECALL, Recall
 from agents.runtime.session import CancelToken
@@ -62,7 +63,8 @@ class ToolContext:
     """What a call may know and do. Bound to one owner, session and call; a tool cannot reach past it.
 
     progress: shows a line while the tool works, never blocks. state: a read-only view; write through ToolResult.state.
-    citations: what earlier results gave to cite, by id.
+    citations: what earlier results gave to cite, by id. memories: of the person, None = nothing is remembered.
+    zone: the person's.
     """
 
     owner_id: int
@@ -77,6 +79,8 @@ class ToolContext:
     progress: Callable[[str, float | None, float | None], None] = lambda text, done, total: None
     knowledge: Knowledge = NO_KNOWLEDGE
     recall: Recall = NO_RECALL
+    memories: MemoryStore | None = None
+    zone: tzinfo = UTC
     citations: Mapping[str, Citation] = field(default_factory=dict)
 
 

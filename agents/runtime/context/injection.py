@@ -27,18 +27,25 @@ from agents.runtime.tokens import measure
 class Block:
     """A text put before the model without being asked for. kind: memory or recall. Untrusted.
 
-    citations: those that it names as `[[c:ID]]`, which the model may cite. since: position of the person's message
-    since which every turn had it; 0 = only the one that is answered.
+    citations: those that it names as `[[c:ID]]`, which the model may cite. memories: (id, version) of those in it.
+    since: position of the person's message since which every turn had it; 0 = only the one that is answered.
     """
 
     kind: str
     text: str
     citations: tuple[Citation, ...] = ()
+    memories: tuple[tuple[str, int], ...] = ()
     since: int = 0
+
+    def was_in(self, loaded: Sequence[Preloaded]) -> bool:
+        """Return whether one of these records is of the same block."""
+        if self.memories:
+            return any(self.memories == record.memories for record in loaded)
+        return any((self.kind, self.text) in record.blocks for record in loaded)
 
 
 def blocks_of(preloaded: Preloaded | None) -> tuple[Block, ...]:
-    """Return the blocks that a run kept of what it preloaded; none without a record."""
+    """Return the blocks that a run kept of what it preloaded, those of memories left out; none without a record."""
     return tuple(Block(kind=kind, text=text) for kind, text in preloaded.blocks) if preloaded else ()
 
 
@@ -49,14 +56,14 @@ def dated(blocks: Sequence[Block], seen: Sequence[Stored], filter_key: str) -> t
 
 def _since(block: Block, seen: Sequence[Stored], filter_key: str) -> int:
     since, had = 0, True  # what is answered now has it
-    loaded: Preloaded | None = None  # by the turn that is looked at, last
+    loaded: list[Preloaded] = []  # by the turn that is looked at
     for stored in reversed(seen):
         if isinstance(stored.record, Preloaded) and stored.origin.filter_key == filter_key:
-            loaded = loaded or stored.record
+            loaded.append(stored.record)
         elif is_turn(stored):
-            if not had and (loaded is None or (block.kind, block.text) not in loaded.blocks):
+            if not had and not block.was_in(loaded):
                 break
-            since, had, loaded = stored.position, False, None
+            since, had, loaded = stored.position, False, []
     return since
 
 
@@ -165,7 +172,7 @@ def _summaries(shown: Covering, policy: ContextPolicy, sizes: Sizes, alone: bool
 
 
 def _blocks(kind: str, blocks: Sequence[Block], placement: str, sizes: Sizes, alone: bool) -> list[tuple[PartRef, int]]:
-    params = _place(placement, alone)
+    place = _place(placement, alone)
     return [
         (
             sizes.part(
@@ -173,7 +180,7 @@ def _blocks(kind: str, blocks: Sequence[Block], placement: str, sizes: Sizes, al
                 kind="block",
                 ref=sha256(block.text),
                 tag=kind,
-                params=params,
+                params={**place, "memories": [list(one) for one in block.memories]} if block.memories else place,
             ),
             block.since,
         )

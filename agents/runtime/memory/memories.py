@@ -6,12 +6,13 @@ MemoryFailed           nothing was written
 + MemoryConflict       it cannot be written as things stand
   - VersionConflict    somebody changed it since it was read
   - MemoryDuplicate    another memory says exactly this; `other` is its id
++ MemoryOff            the person wants nothing to be remembered
 + MemoryUnavailable    the memories cannot be read or searched now
 """
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -89,6 +90,12 @@ class MemoryDuplicate(MemoryConflict):
         super().__init__()
 
 
+class MemoryOff(MemoryFailed):
+    """The person has switched their memories off."""
+
+    code = "memory_off"
+
+
 class MemoryUnavailable(MemoryFailed):
     """The memories cannot be read now."""
 
@@ -127,6 +134,7 @@ class Memory(Draft):
     """A draft as it is stored. id: opaque, the same through every update. version: from 1, one more with each write.
 
     used_at: when it was last put before a model. superseded_by: id of the memory that holds instead, "" = it holds.
+    muted: the person keeps it, and no model is shown it.
     """
 
     id: str
@@ -135,6 +143,7 @@ class Memory(Draft):
     version: int
     used_at: datetime | None = None
     superseded_by: str = ""
+    muted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +246,8 @@ class MemoryStore(Protocol):
     """The memories of one owner. Bound to the owner: nothing here takes one, and foreign ids are unknown ids.
 
     Each method is one transaction and safe from several processes at once. Drafts are `checked` by every write. Of the
-    memories that hold, no two have the same content_hash. Every method may raise MemoryUnavailable.
+    memories that hold, no two have the same content_hash. Every method may raise MemoryUnavailable. A store that heeds
+    the person's switch has nothing while it is off, and every write of it raises MemoryOff.
     """
 
     async def add(self, draft: Draft) -> Written:
@@ -269,17 +279,37 @@ class MemoryStore(Protocol):
         """Remove the memory and all that it superseded, for good; each leaves a tombstone. False = there is none."""
         ...
 
+    async def withdraw(self, id: str, *, by: Source) -> Memory | None:
+        """Remove this memory alone, with a tombstone, and let what it superseded last hold again; return that, None =
+        it superseded nothing. Of what another memory says by now nothing holds again. Raises MemoryMissing (a
+        superseded one too).
+        """
+        ...
+
+    async def restore(self, memories: Sequence[Memory]) -> None:
+        """Put back what was deleted, a memory with its history, as it was, and remove its tombstones.
+
+        Raises MemoryDuplicate if another memory says by now what one of them says that holds; then nothing is put back.
+        Ids that are there already are left as they are.
+        """
+        ...
+
+    async def mute(self, id: str, muted: bool) -> Memory:
+        """Keep a memory from models, or show it to them again. Changes no version. Raises MemoryMissing."""
+        ...
+
     async def clear(self, *, by: Source) -> int:
         """Remove every memory of the owner, history too, each leaving a tombstone. Return how many were removed."""
         ...
 
-    async def read(self, limit: int = 0) -> tuple[Memory, ...]:
-        """Return what holds, the latest updated_at first, then created_at, then id. limit: 0 or less = all."""
+    async def read(self, limit: int = 0, *, muted: bool = False) -> tuple[Memory, ...]:
+        """Return what holds, the latest updated_at first, then created_at, then id. limit: 0 or less = all. muted: with
+        those that are."""
         ...
 
     async def search(self, query: Query) -> tuple[Found, ...]:
-        """Return what holds and fits the query, best first; of equals those with the later event_time, without one
-        last, then the later updated_at, then by id. A blank query finds nothing."""
+        """Return what holds, is not muted and fits the query, best first; of equals those with the later event_time,
+        without one last, then the later updated_at, then by id. A blank query finds nothing."""
         ...
 
     async def history(self, id: str) -> tuple[Memory, ...]:

@@ -1,7 +1,7 @@
 """Memories in memory, for tests and for runs without a database. Keeps the promises of MemoryStore."""
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -84,20 +84,48 @@ class OwnMemories:
             self._bury(memory, by)
         return True
 
+    async def withdraw(self, id: str, *, by: Source) -> Memory | None:
+        memory = self._current(id, None)
+        before = max((m for m in self._rows.values() if m.superseded_by == id), key=_order, default=None)
+        for older in [m for m in self._rows.values() if m.superseded_by == id and before is not None]:
+            heir = "" if before is None or older is before else before.id
+            self._rows[older.id] = replace(older, superseded_by=heir)
+        self._bury(memory, by)
+        if before is None:
+            return None
+        same = next((m for m in self._holding() if m.id != before.id and content_hash(m) == content_hash(before)), None)
+        if same is not None:
+            self._rows[before.id] = replace(before, superseded_by=same.id)
+            return None
+        return self._rows[before.id]
+
+    async def restore(self, memories: Sequence[Memory]) -> None:
+        back = [memory for memory in memories if memory.id not in self._rows]
+        for memory in back:
+            if not memory.superseded_by and (same := self._saying(memory)) is not None:
+                raise MemoryDuplicate(same.id)
+        ids = {memory.id for memory in back}
+        self._rows |= {memory.id: memory for memory in back}
+        self._graves[:] = [grave for grave in self._graves if grave.id not in ids]
+
+    async def mute(self, id: str, muted: bool) -> Memory:
+        memory = self._rows[id] = replace(self._current(id, None), muted=muted)
+        return memory
+
     async def clear(self, *, by: Source) -> int:
         rows = list(self._rows.values())
         for memory in rows:
             self._bury(memory, by)
         return len(rows)
 
-    async def read(self, limit: int = 0) -> tuple[Memory, ...]:
-        rows = sorted(self._holding(), key=lambda m: m.id)
+    async def read(self, limit: int = 0, *, muted: bool = False) -> tuple[Memory, ...]:
+        rows = sorted((m for m in self._holding() if muted or not m.muted), key=lambda m: m.id)
         rows.sort(key=lambda m: (m.updated_at, m.created_at), reverse=True)
         return tuple(rows[:limit] if limit > 0 else rows)
 
     async def search(self, query: Query) -> tuple[Found, ...]:
         scores = self._scores(query)
-        hits = [Found(memory=m, score=score) for m in self._holding() if (score := scores[m.id]) >= LEAST_SCORE]
+        hits = [Found(memory=m, score=score) for m in self._shown() if (score := scores[m.id]) >= LEAST_SCORE]
         hits.sort(key=lambda f: f.memory.id)
         hits.sort(key=lambda f: (f.score, _happened(f.memory), f.memory.updated_at), reverse=True)
         own = [hit for hit in hits if query.kind in (None, hit.memory.kind)]
@@ -111,7 +139,7 @@ class OwnMemories:
         return tuple(self._chain(id))
 
     async def export(self) -> tuple[Memory, ...]:
-        return tuple(sorted(self._rows.values(), key=lambda m: (m.created_at, m.id)))
+        return tuple(sorted(self._rows.values(), key=_order))
 
     async def buried(self, hashes: Collection[str]) -> tuple[Tombstone, ...]:
         return tuple(sorted((t for t in self._graves if t.hash in hashes), key=lambda t: t.at, reverse=True))
@@ -122,6 +150,9 @@ class OwnMemories:
 
     def _holding(self) -> list[Memory]:
         return [memory for memory in self._rows.values() if not memory.superseded_by]
+
+    def _shown(self) -> list[Memory]:
+        return [memory for memory in self._holding() if not memory.muted]
 
     def _saying(self, draft: Draft) -> Memory | None:
         wanted = content_hash(draft)
@@ -162,11 +193,11 @@ class OwnMemories:
         """Return the memory and all that it superseded, whether one after the other or side by side."""
         before = [memory for memory in self._rows.values() if memory.superseded_by == id]
         older = [memory for one in before for memory in self._chain(one.id)]
-        return [self._rows[id], *sorted(older, key=lambda m: (m.created_at, m.id), reverse=True)]
+        return [self._rows[id], *sorted(older, key=_order, reverse=True)]
 
     def _scores(self, query: Query) -> dict[str, float]:
         """Return how much of the query's words each memory has, rare words counting more."""
-        rows = self._holding()
+        rows = self._shown()
         words = terms(normalised(query.text))
         texts = {m.id: (normalised(m.text), normalised(" ".join(m.topics))) for m in rows}
         counts = {word: sum(word in text or word in topics for text, topics in texts.values()) for word in words}
@@ -179,6 +210,10 @@ class OwnMemories:
             else 0.0
             for id, (text, topics) in texts.items()
         }
+
+
+def _order(memory: Memory) -> tuple[datetime, str]:
+    return memory.created_at, memory.id
 
 
 def _values(draft: Draft) -> dict[str, Any]:

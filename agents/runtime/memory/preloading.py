@@ -8,7 +8,6 @@ Where the block stands, and what is said of it, is context/injection.py's.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
 
@@ -25,15 +24,7 @@ TOKENS: Final = 1_600
 LEAD: Final = 'In the words of the person ("I" is the person) or noted about them:'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What a run is to have before it. ids: of the memories in the block, to be marked as used."""
-
-    block: Block
-    ids: tuple[str, ...]
-
-
-async def preload(store: MemoryStore, question: str, *, most: int, zone: tzinfo, tokens: int = TOKENS) -> Shown | None:
+async def preload(store: MemoryStore, question: str, *, most: int, zone: tzinfo, tokens: int = TOKENS) -> Block | None:
     """Return what is put before the run that answers the question; None = nothing.
 
     most: ALL, OFF, or a number: if there are more memories, those that fit the question best, and if it is blank, finds
@@ -48,7 +39,7 @@ async def preload(store: MemoryStore, question: str, *, most: int, zone: tzinfo,
         return None
 
 
-def shown(memories: Iterable[Memory], *, zone: tzinfo, tokens: int = TOKENS) -> Shown | None:
+def shown(memories: Iterable[Memory], *, zone: tzinfo, tokens: int = TOKENS) -> Block | None:
     """Return the memories, the most wanted first, as far as they fit into so many tokens, as a block; None = none fits.
 
     They stand in the order in which they came to be, so that another question with the same memories gives the same
@@ -65,8 +56,14 @@ def shown(memories: Iterable[Memory], *, zone: tzinfo, tokens: int = TOKENS) -> 
     if not taken:
         return None
     taken.sort(key=lambda one: (one[0].created_at, one[0].id))
-    block = Block(kind="memory", text="\n".join((LEAD, *(text for _, text in taken))))
-    return Shown(block=block, ids=tuple(memory.id for memory, _ in taken))
+    memories = [memory for memory, _ in taken]
+    names = tuple((memory.id, memory.version) for memory in memories)
+    return Block(kind="memory", text=block_of(memories, zone), memories=names)
+
+
+def block_of(memories: Iterable[Memory], zone: tzinfo) -> str:
+    """Return the text of a block with these memories, in this order."""
+    return "\n".join((LEAD, *(line(memory, zone) for memory in memories)))
 
 
 def line(memory: Memory, zone: tzinfo) -> str:

@@ -189,6 +189,66 @@ async def test_what_is_deleted_is_gone_with_its_history_and_leaves_only_that_it_
     assert not any(word in repr(graves) for word in ("Oslo", "Rome", "Ana", "home"))
 
 
+async def test_what_is_withdrawn_lets_hold_again_what_it_superseded_last() -> None:
+    store = House().shelves.of(1)
+    rome = (await store.add(draft("Lives in Rome"))).memory
+    oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
+    kyiv = (await store.supersede(oslo.id, draft("Lives in Kyiv"))).memory
+    with pytest.raises(MemoryMissing):
+        await store.withdraw(oslo.id, by=Source.PERSON)
+    again = await store.withdraw(kyiv.id, by=Source.PERSON)
+    assert again is not None and (again.id, again.superseded_by) == (oslo.id, "")
+    assert await store.read() == (again,)
+    assert [m.id for m in await store.history(oslo.id)] == [oslo.id, rome.id]
+    assert [grave.id for grave in await store.buried([words_hash("Lives in Kyiv")])] == [kyiv.id]
+    tea = (await store.add(draft("Likes tea"))).memory
+    assert await store.withdraw(tea.id, by=Source.EXTRACTOR) is None
+    assert await store.read() == (again,)
+
+
+async def test_what_another_says_by_now_does_not_hold_again() -> None:
+    store = House().shelves.of(1)
+    rome = (await store.add(draft("Lives in Rome"))).memory
+    oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
+    other = (await store.add(draft("lives in Rome"))).memory
+    assert await store.withdraw(oslo.id, by=Source.PERSON) is None
+    assert [m.id for m in await store.read()] == [other.id]
+    assert [m.id for m in await store.history(other.id)] == [other.id, rome.id]
+
+
+async def test_what_was_deleted_can_be_put_back_as_it_was() -> None:
+    store = House().shelves.of(1)
+    rome = (await store.add(draft("Lives in Rome", topics=("home",)))).memory
+    oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
+    before = await store.export()
+    chain = await store.history(oslo.id)
+    await store.delete(oslo.id, by=Source.PERSON)
+    await store.restore(chain)
+    await store.restore(chain)
+    assert await store.export() == before
+    assert await store.buried([words_hash("Lives in Rome"), words_hash("Lives in Oslo")]) == ()
+    await store.delete(oslo.id, by=Source.PERSON)
+    other = (await store.add(draft("Lives in Oslo"))).memory
+    with pytest.raises(MemoryDuplicate):
+        await store.restore(chain)
+    assert await store.export() == (other,)
+
+
+async def test_what_is_muted_is_kept_and_shown_to_no_model() -> None:
+    store = House().shelves.of(1)
+    tea, coffee = [(await store.add(draft(text))).memory for text in ("Likes tea", "Likes coffee")]
+    muted = await store.mute(tea.id, True)
+    assert muted == replace(tea, muted=True)
+    assert await store.read() == (coffee,)
+    assert await store.read(muted=True) == (coffee, muted)
+    assert await store.search(Query(text="tea")) == ()
+    assert not (await store.add(draft("Likes tea"))).created, "it is known all the same"
+    assert not (await store.mute(tea.id, False)).muted
+    assert [hit.memory.id for hit in await store.search(Query(text="tea"))] == [tea.id]
+    with pytest.raises(MemoryMissing):
+        await store.mute("unknown", True)
+
+
 async def test_reading_gives_the_latest_first_and_searching_a_blank_nothing() -> None:
     store = House().shelves.of(1)
     one, two, three = [(await store.add(draft(f"Has room {n}"))).memory for n in range(3)]
