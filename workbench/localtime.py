@@ -1,14 +1,16 @@
 """Times as the person who looks at the page lives them: the browser tells its time zone in a cookie."""
 
 import functools
-import zoneinfo
 from collections.abc import Callable
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+
+from agents.runtime.zones import zone_named
 
 
 def in_own_time(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -22,15 +24,9 @@ def in_own_time(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
     return inner
 
 
-def zone_of(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
+def zone_of(request: HttpRequest) -> ZoneInfo | None:
     """Return the zone the browser named, or None."""
-    name = request.COOKIES.get("tz", "")
-    if not name or len(name) > 64:
-        return None
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return None
+    return zone_named(request.COOKIES.get("tz", ""))
 
 
 def brief(at: datetime) -> str:

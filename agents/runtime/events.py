@@ -43,7 +43,7 @@ class RunStarted:
 
     action: "" for send, else edit, retry or continue (session.Action). A continue shows the model an instruction here.
     sources: what the run may answer from, as in UserMessage. zone: the time zone the person is in, an IANA name, "" =
-    not known; "tomorrow" in a message means the day there.
+    not known: what "tomorrow" in a message means.
     """
 
     agent: str

@@ -117,7 +117,7 @@ def plan(opening: Opening, request: RunRequest, *, started: RunStarted, stamp: S
     if fork_after is not None:
         history = tuple(s for s in history if s.position <= fork_after)
     action = "" if request.action is Action.SEND else request.action.value
-    started = replace(started, action=action, sources=sources)
+    started = replace(started, action=action, sources=sources, zone=started.zone or _zone(history))
     records: list[Record] = [started, *_answers(request, history, stamp)]
     if not opening.history:
         records += _seeds(request)
@@ -164,6 +164,11 @@ def _sources(request: RunRequest, history: Sequence[Stored]) -> tuple[str, ...] 
         if isinstance(stored.record, RunStarted) and (until is None or stored.position < until.position):
             return stored.record.sources
     return None
+
+
+def _zone(history: Sequence[Stored]) -> str:
+    """Return where the person was when the last run began: who sends from a queue does not say."""
+    return next((s.record.zone for s in reversed(history) if isinstance(s.record, RunStarted)), "")
 
 
 def _find(history: Sequence[Stored], message_id: str) -> Stored | None:

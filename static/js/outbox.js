@@ -80,7 +80,8 @@ export function frameOf(entry, threadId, lastRunId) {
     const frame = { type: "steer", threadId, runId: lastRunId, message, mode: entry.kind, requestId };
     return entry.kind === "queue" ? { ...frame, sources: entry.sources ?? null } : frame;
   }
-  const ours = { render: "html", sources: entry.sources ?? null };
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const ours = { render: "html", sources: entry.sources ?? null, timeZone };
   if (entry.model) ours.model = entry.model;
   if (entry.action) Object.assign(ours, { action: entry.action, messageId: entry.messageId });
   const input = {

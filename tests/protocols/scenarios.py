@@ -247,7 +247,7 @@ NOT_IN_DOCUMENTS: tuple[Event, ...] = (
 LONG: tuple[Event, ...] = (
     STARTED,
     asked("Go on"),
-    Preloaded(blocks=(("memory", "Likes metres."),)),
+    Preloaded(blocks=(("recall", "They spoke of metres."),), memories=(("k3f9ab2x", 1), ("m7p2qr4t", 3))),
     Summarising(state="started", tokens_before=24_000),
     Summarising(state="done", tokens_before=24_000, tokens_after=6_100, summary_id="s1", position=40),
     ContextCompacted(up_to=46, results=2, tokens=3_200),

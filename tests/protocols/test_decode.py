@@ -174,6 +174,14 @@ def test_our_own_wishes_stand_under_one_name() -> None:
     assert request.parent_run_id == "r0"
 
 
+@pytest.mark.parametrize(
+    ("told", "zone"),
+    [("Asia/Shanghai", "Asia/Shanghai"), ("", ""), ("Mars/Olympus", ""), ("../../etc/passwd", ""), ("x" * 99, "")],
+)
+def test_a_zone_that_is_not_known_counts_as_not_told(told: str, zone: str) -> None:
+    assert read(forwardedProps={"workbench": {"timeZone": told}}).zone == zone
+
+
 @pytest.mark.parametrize("action", ["retry", "continue"])
 def test_retry_and_continue_bring_no_message(action: str) -> None:
     request = read(forwardedProps={"workbench": {"action": action, "messageId": "m1"}})

@@ -129,7 +129,7 @@ RECORD = st.one_of(
         artifacts=st.lists(REF, max_size=2).map(tuple),
     ),
     st.builds(ContextCompacted, up_to=st.integers(1, 9), results=st.integers(0, 9), tokens=st.integers(0, 9)),
-    st.builds(Preloaded, blocks=st.just((("memory", "x"),))),
+    st.builds(Preloaded, blocks=st.just((("recall", "x"),)), memories=st.sampled_from([(), (("m1", 1),)])),
     st.builds(StateChanged, delta=st.dictionaries(KEY, JSON, max_size=2)),
     st.builds(
         UserMessage,

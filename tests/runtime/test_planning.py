@@ -186,6 +186,14 @@ async def test_an_edit_forks_and_the_model_hears_only_the_new_message() -> None:
     assert of(emitted, RunStarted)[0].action == "edit"
 
 
+async def test_a_run_that_does_not_say_where_the_person_is_takes_it_from_the_one_before() -> None:
+    runner, _, store = conversation(text("a"), text("b"), text("c"))
+    for run, zone in (("r1", "Asia/Shanghai"), ("r2", ""), ("r3", "Europe/Oslo")):
+        await collect(runner, request(message=said("one", id=f"u-{run}"), run_id=run, zone=zone))
+    started = [s.record.zone for s in store.stored(owner_id=1, thread_id="t") if isinstance(s.record, RunStarted)]
+    assert started == ["Asia/Shanghai", "Asia/Shanghai", "Europe/Oslo"]
+
+
 async def test_an_edit_of_the_first_message_shares_nothing() -> None:
     runner, model, store = conversation(text("a"), text("b"))
     await collect(runner, request(message=said("one", id="u1"), state={"x": 1}))

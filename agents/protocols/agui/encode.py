@@ -229,8 +229,11 @@ class RunEncoder:
                 self._failed(event)
             case ContextCompacted():
                 self._custom(contexts.NAME, contexts.value(event))
-            case RunStarted() | Preloaded():
-                pass  # the one comes once, first; the other is for the model
+            case Preloaded():
+                if event.memories:
+                    self._custom("memory", {"kind": "used", "memories": [id for id, _version in event.memories]})
+            case RunStarted():
+                pass  # it comes once, first
             case _:
                 assert_never(event)
 

@@ -22,6 +22,7 @@ from agents.runtime.events import AssistantMessage, ToolReturned, ToolStatus, Us
 from agents.runtime.model import FilePart, Part, TextPart, ToolSpec
 from agents.runtime.planning import cap_context
 from agents.runtime.session import Action, RunRequest, Upload
+from agents.runtime.zones import zone_named
 
 LEAST_WINDOW: Final = 1_000
 MOST_WINDOW: Final = 10_000_000
@@ -72,6 +73,7 @@ def run_input(
         parent_run_id=identifier(wire.parent_run_id, "parentRunId") if wire.parent_run_id else "",
         render_html=ours.render == "html",
         origin=origin,
+        zone=ours.time_zone if zone_named(ours.time_zone) else "",
         **request,
     )
 
@@ -137,6 +139,7 @@ class _Ours(Wire):
     window: Annotated[int, Field(ge=LEAST_WINDOW, le=MOST_WINDOW)] | None = None
     render: Literal["text", "html"] = "text"
     sources: list[UUID] | None = None
+    time_zone: str = ""
 
 
 def _turn(wire: _Input, action: Action) -> dict[str, Any]:
