@@ -30,8 +30,9 @@ SWEEP: Final = "agents.tasks.sweep"
 # Kinds of Job rows
 TITLE: Final = "title"  # name a conversation after its first run
 READ: Final = "read"  # scope "version:<pk>": read a file's text and make it searchable
-EMBED: Final = "embed"  # scope "artifact:<pk>", "session:<pk>" or "all": vectors for what is searchable by word
+EMBED: Final = "embed"  # vectors for what is searchable by word; scopes: background/embed.py
 SUMMARY: Final = "summary"  # scope "" after events, "manual", "archive": bring a conversation's summary up to date
+MEMORY: Final = "memory"  # read what a person said for what is to be remembered
 HEAVY: Final = frozenset({READ, EMBED})  # minutes of work: a queue of their own, so that titles need not wait for them
 
 SWEEP_EVERY_S: Final = 10.0
@@ -75,7 +76,7 @@ class NotYet(Exception):
 
 def after_run() -> list[str]:
     """Return the kinds of jobs that are planted at the end of every run."""
-    return [TITLE] if settings.EMBEDDER == "none" else [EMBED, TITLE]
+    return [MEMORY, TITLE] if settings.EMBEDDER == "none" else [EMBED, MEMORY, TITLE]
 
 
 def send(job_ids: Iterable[int], kind: str = TITLE) -> None:

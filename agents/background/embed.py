@@ -1,7 +1,8 @@
 """Vectors for what is searchable by word already: filled in later, a slice at a time, and again for another embedder.
 
-A job's scope is "artifact:<pk>", "session:<pk>" or "all", and ":<id>" behind it where an earlier slice ended. While
-vectors are made or replaced, search goes on with words and with the vectors of the current embedder that are there.
+A job's scope is "artifact:<pk>", "session:<pk>", "memory:<owner>" or "all", and ":<id>" behind it where an earlier
+slice ended. While vectors are made or replaced, search goes on with words and with the vectors of the current embedder
+that are there.
 """
 
 import logging
@@ -15,9 +16,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from agents import jobs, wiring
 from agents.jobs import Claim
 from agents.models.job import Job
+from agents.models.memory import Memory
 from agents.models.search_entry import Embedding, Kind, SearchEntry
 from agents.models.session import Session
 from agents.runtime.embedding import Embedder, Vector, model_id
+from agents.stores import memoryrows
 from agents.stores.entries import EntryPlace, event_texts
 from artifacts import indexing
 from artifacts.models import Passage
@@ -73,8 +76,9 @@ def owe_missing() -> bool:
         return False
     _looked_at[name] = monotonic()
     going = Job.objects.filter(kind=jobs.EMBED, status__in=(Job.Status.QUEUED, Job.Status.RUNNING))
-    # a conversation's job does that one alone, and where many people talk there is always one
-    if going.filter(session=None).exists() or not _without(model_id(embedder), _entries(ALL)).exists():
+    # a conversation's job does that one alone, one of memories those, and where many people talk there is always one
+    wide = going.filter(session=None).exclude(scope__startswith="memory:")
+    if wide.exists() or not _without(model_id(embedder), _entries(ALL)).exists():
         return False
     logger.info("entries without vectors of %s are embedded in the background", name)
     with transaction.atomic():
@@ -111,6 +115,10 @@ def _texts(entries: Sequence[SearchEntry]) -> dict[int, str]:
     """Return the entries' texts by primary key; what is gone meanwhile is left out."""
     passages = Passage.objects.of_everyone().in_bulk([e.ref for e in entries if e.kind == Kind.PASSAGE])
     found = {e.pk: indexing.searched(passages[e.ref]) for e in entries if e.kind == Kind.PASSAGE and e.ref in passages}
+    memories = Memory.objects.of_everyone().in_bulk([e.ref for e in entries if e.kind == Kind.MEMORY])
+    found |= {
+        e.pk: memoryrows.searched(memories[e.ref]) for e in entries if e.kind == Kind.MEMORY and e.ref in memories
+    }
     said = [e for e in entries if e.kind == Kind.EVENT]
     for owner_id in {e.owner_id for e in said}:
         places = {e.pk: EntryPlace(e.group_id, e.ref, e.offset) for e in said if e.owner_id == owner_id}
@@ -122,10 +130,12 @@ def _texts(entries: Sequence[SearchEntry]) -> dict[int, str]:
 def _entries(what: str, owner_id: int | None = None) -> QuerySet[SearchEntry]:
     """Return the entries of a scope without those of deleted conversations."""
     deleted = Session.objects.of_everyone().filter(pk=OuterRef("group_id"), deleted_at__isnull=False)
-    entries = _of(owner_id).filter(Q(kind=Kind.PASSAGE) | Q(kind=Kind.EVENT) & ~Exists(deleted))
+    entries = _of(owner_id).filter(~Q(kind=Kind.EVENT) | ~Exists(deleted))
     if what == ALL:
         return entries
     of, _, key = what.partition(":")
+    if of == "memory":
+        return entries.filter(kind=Kind.MEMORY, owner_id=int(key))
     return entries.filter(kind=Kind.EVENT if of == "session" else Kind.PASSAGE, group_id=int(key))
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from agents import jobs
-from agents.background import embed, read, summarize, title
+from agents.background import embed, read, remember, summarize, title
 
 
 class UnknownJob(LookupError):
@@ -24,6 +24,8 @@ def do(job: jobs.Claim) -> str:
             embed.run(job)
         case jobs.SUMMARY:
             return asyncio.run(summarize.run(job))
+        case jobs.MEMORY:
+            return asyncio.run(remember.run(job))
         case _:
             raise UnknownJob(job.kind)
     return ""

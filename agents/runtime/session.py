@@ -198,7 +198,8 @@ Planner = Callable[[Opening], Plan]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
     """A run that exists. history: the visible chain before this run's records, from where the summaries say it must be
-    read. records: what open_run stored. summaries: the newest of each scope that the chain sees, by filter key."""
+    read. records: what open_run stored. summaries: the newest of each scope that the chain sees, by filter key.
+    remembers: something is remembered of the person, who wants it to be."""
 
     request: RunRequest
     session: Session
@@ -209,12 +210,19 @@ class OpenRun:
     ledger: RunLedger
     new_session: bool = False
     summaries: Mapping[str, Summary] = field(default_factory=dict)
+    remembers: bool = True
 
     @property
     def sources(self) -> tuple[str, ...] | None:
         """Return the documents this run may use. None = all of the person's."""
         started = self.records[0].record
         return started.sources if isinstance(started, RunStarted) else None
+
+    @property
+    def zone(self) -> str:
+        """Return the name of the person's time zone, "" = not known."""
+        started = self.records[0].record
+        return started.zone if isinstance(started, RunStarted) else ""
 
 
 class SessionStore(Protocol):

@@ -116,6 +116,8 @@ def statement(scope: Scope, vector: Vector | None, given: dict[str, Any]) -> str
         given |= {"vector": f"[{','.join(map('{:.6g}'.format, vector.values))}]", "model": vector.model}
     where = _SCOPE.format(groups=groups, seen=seen)
     fence = where.replace("e.owner_id", "e.owner_id + 0")
+    if Kind.MEMORY in scope.kinds:  # each is a group of its own, and all of them would be looked up with each term
+        fence = fence.replace("e.group_id", "e.group_id + 0")
     must = " and e.terms @@ (select tq from must)" if given["phrase"] else ""
     near = _NEAR.format(
         scope=_SCOPE.format(groups=groups, seen=""),

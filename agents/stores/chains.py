@@ -30,7 +30,8 @@ class Found:
     """What OPENING answers. id: None = the thread is new.
 
     summaries: the newest that the head's chain sees, of the agent's scope, those below it, and the whole session's.
-    message_known: a message of the id that was asked for is stored, in whatever fork.
+    message_known: a message of the id that was asked for is stored, in whatever fork. remembers: something is
+    remembered of the owner, who wants it to be.
     """
 
     id: int | None
@@ -49,6 +50,7 @@ class Found:
     slots: tuple[int | None, ...]  # of the owner's running runs, in all processes: one each
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     message_known: bool = False
+    remembers: bool = False
 
     def session(self, owner_id: int, thread_id: str) -> Session:
         return Session(
@@ -187,4 +189,5 @@ def read_found(row: Sequence[Any]) -> Found:
         slots=tuple(values[13] or ()),
         summaries={summary.filter_key: summary for summary in found},
         message_known=values[15],
+        remembers=values[17],
     )

@@ -235,6 +235,7 @@ class PgSessionStore:
             ledger=_ledger(found.run_key, request, found),
             new_session=records[0].position == 1,
             summaries=found.summaries,
+            remembers=found.remembers,
         )
 
 
@@ -338,6 +339,7 @@ class _Opening:
             ledger=_ledger(run_key, request, found, ((session_id, self.fork), read.since, (*read.history, *records))),
             new_session=found.id is None,
             summaries=read.summaries,
+            remembers=found.remembers,
         )
 
 

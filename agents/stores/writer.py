@@ -271,8 +271,8 @@ class Writer:
                     stored = found[row.stamped.id] = events.stored(row, position=positions[run], fork=forks[run])
                 out.append(stored)
             item.resolve(tuple(out))
-        for kind, ids in planted.items():
-            jobs.send(ids, kind)
+        for kind in sorted(planted, key=lambda kind: kind != jobs.TITLE):  # people wait for titles
+            jobs.send(planted[kind], kind)
         return await self._explain(missing) if missing else []
 
     async def _explain(self, missing: list[_Item]) -> list[_Item]:

@@ -2,9 +2,9 @@
 
 The web process is pinned to one core; this harness and its model server to another; PostgreSQL, Valkey and the worker
 run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, long, idle, memory, search,
-indexing, tokens, answering; search_million and recall_million run only so); `--quick` makes everything smaller, for a
-look and not for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench context`); with
-`--only context` nothing else, and without servers.
+indexing, tokens, answering; search_million, recall_million and memory_search run only so); `--quick` makes everything
+smaller, for a look and not for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench
+context`); with `--only context` nothing else, and without servers.
 """
 
 import argparse
@@ -186,6 +186,10 @@ class Bench:
         entries, events = ("20000", ("1000", "4000")) if self.quick else ("1000000", ("10000", "100000"))
         await self.apart("tests.bench.search", "--entries", entries, "--events", *events)
 
+    async def memory_search(self) -> None:
+        """Wall time of a search in 1,000 memories of one owner among 1,000,000. Takes minutes to write."""
+        await self.apart("tests.bench.memories", "--entries", "20000" if self.quick else "1000000")
+
     async def tokens(self) -> None:
         """How far estimates of tokens are off after ten calls, by real tokenizers."""
         await self.apart("tests.bench.tokens")
@@ -294,6 +298,8 @@ def main() -> None:
                 asyncio.run(bench.search_million())
             if "recall_million" in options.only:
                 asyncio.run(bench.recall_million())
+            if "memory_search" in options.only:
+                asyncio.run(bench.memory_search())
         finally:
             stack.stop()
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from agents.runtime.memory.dates import Period, Precision
 from agents.runtime.memory.memories import Draft, Kind, Memory, Origin, Source
-from agents.runtime.memory.memorystore import MemoryShelves
+from agents.runtime.memory.memorystore import MemoryShelves, OwnMemories
 from agents.runtime.memory.sources import Said
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -36,6 +36,17 @@ class House:
 
     def __post_init__(self) -> None:
         self.shelves = MemoryShelves(now=self.clock, new_id=self._id, most=self.most)
+
+    @property
+    def alice(self) -> OwnMemories:
+        return self.shelves.of(1)
+
+    @property
+    def bob(self) -> OwnMemories:
+        return self.shelves.of(2)
+
+    def limit(self, most: int) -> None:
+        self.shelves.most = most
 
     def _id(self) -> str:
         self.made += 1

@@ -1,6 +1,7 @@
-"""What a MemoryStore promises."""
+"""What a MemoryStore promises: of the one in memory here, of the one over the tables in tests/agents."""
 
 from dataclasses import replace
+from typing import Protocol
 
 import pytest
 
@@ -11,6 +12,7 @@ from agents.runtime.memory.memories import (
     MemoryDuplicate,
     MemoryInvalid,
     MemoryMissing,
+    MemoryStore,
     Query,
     Source,
     VersionConflict,
@@ -22,8 +24,27 @@ from agents.runtime.memory.words import words_hash
 from tests.runtime.memory.samples import ZONE, House, day, draft, episode
 
 
-async def test_memory_1_1_the_same_text_twice_is_one_memory_with_the_topics_of_the_second() -> None:
-    store = House().shelves.of(1)
+class StoreHouse(Protocol):
+    """Two people's memories."""
+
+    @property
+    def alice(self) -> MemoryStore: ...
+
+    @property
+    def bob(self) -> MemoryStore: ...
+
+    def limit(self, most: int) -> None:
+        """Let nobody have more memories than this."""
+        ...
+
+
+@pytest.fixture
+def house() -> StoreHouse:
+    return House()
+
+
+async def test_memory_1_1_the_same_text_twice_is_one_memory_with_the_topics_of_the_second(house: StoreHouse) -> None:
+    store = house.alice
     first = (await store.add(draft("Likes tea", topics=("drinks",)))).memory
     second = await store.add(draft("likes  tea.", topics=("taste",)))
     assert not second.created
@@ -34,8 +55,10 @@ async def test_memory_1_1_the_same_text_twice_is_one_memory_with_the_topics_of_t
     assert await store.read() == (second.memory,)
 
 
-async def test_memory_1_2_another_time_is_another_memory_and_the_order_and_case_of_people_are_not() -> None:
-    store = House().shelves.of(1)
+async def test_memory_1_2_another_time_is_another_memory_and_the_order_and_case_of_people_are_not(
+    house: StoreHouse,
+) -> None:
+    store = house.alice
     await store.add(episode("Visited Berlin", day(2024, 5, 7), participants=("Ana", "Li Wei")))
     again = await store.add(episode("Visited Berlin", day(2024, 5, 7), participants=("li wei", " ANA ", "Ana")))
     assert not again.created
@@ -43,9 +66,8 @@ async def test_memory_1_2_another_time_is_another_memory_and_the_order_and_case_
     assert len(await store.read()) == 2
 
 
-async def test_memory_1_3_nobody_reaches_the_memories_of_another_by_any_way() -> None:
-    house = House()
-    a, b = house.shelves.of(1), house.shelves.of(2)
+async def test_memory_1_3_nobody_reaches_the_memories_of_another_by_any_way(house: StoreHouse) -> None:
+    a, b = house.alice, house.bob
     own = (await a.add(draft("Likes tea"))).memory
     assert await b.read() == await b.export() == ()
     assert await b.search(Query(text="tea")) == ()
@@ -61,9 +83,8 @@ async def test_memory_1_3_nobody_reaches_the_memories_of_another_by_any_way() ->
     assert await b.buried([words_hash("Likes tea")]) == ()
 
 
-async def test_memory_1_4_clearing_leaves_everything_of_everybody_else() -> None:
-    house = House()
-    a, b = house.shelves.of(1), house.shelves.of(2)
+async def test_memory_1_4_clearing_leaves_everything_of_everybody_else(house: StoreHouse) -> None:
+    a, b = house.alice, house.bob
     for store in (a, b):
         old = (await store.add(draft("Lives in Rome"))).memory
         await store.supersede(old.id, draft("Lives in Oslo"))
@@ -74,8 +95,10 @@ async def test_memory_1_4_clearing_leaves_everything_of_everybody_else() -> None
     assert {t.by for t in await a.buried([words_hash("Lives in Rome"), words_hash("Lives in Oslo")])} == {Source.PERSON}
 
 
-async def test_memory_1_5_an_update_to_the_text_of_another_is_refused_and_of_two_updates_one_wins() -> None:
-    store = House().shelves.of(1)
+async def test_memory_1_5_an_update_to_the_text_of_another_is_refused_and_of_two_updates_one_wins(
+    house: StoreHouse,
+) -> None:
+    store = house.alice
     tea, coffee = (await store.add(draft("Likes tea"))).memory, (await store.add(draft("Likes coffee"))).memory
     with pytest.raises(MemoryDuplicate) as refused:
         await store.update(tea.id, draft("likes coffee"))
@@ -88,9 +111,9 @@ async def test_memory_1_5_an_update_to_the_text_of_another_is_refused_and_of_two
     assert set(await store.read()) == {written, coffee}
 
 
-async def test_memory_1_6_at_the_limit_the_least_valuable_goes_and_is_named() -> None:
-    house = House(most=3)
-    store = house.shelves.of(1)
+async def test_memory_1_6_at_the_limit_the_least_valuable_goes_and_is_named(house: StoreHouse) -> None:
+    house.limit(3)
+    store = house.alice
     one, two, three = [(await store.add(draft(f"Has room {n}"))).memory for n in range(3)]
     assert not (await store.add(draft("Has room 1"))).evicted, "it is there already"
     await store.used([one.id])
@@ -100,16 +123,18 @@ async def test_memory_1_6_at_the_limit_the_least_valuable_goes_and_is_named() ->
     assert await store.buried([words_hash(two.text)]) == (), "nobody deleted it"
 
 
-async def test_history_goes_first_at_the_limit() -> None:
-    store = House(most=2).shelves.of(1)
+async def test_history_goes_first_at_the_limit(house: StoreHouse) -> None:
+    house.limit(2)
+    store = house.alice
     tea, rome = [(await store.add(draft(text))).memory for text in ("Likes tea", "Lives in Rome")]
     oslo = await store.supersede(rome.id, draft("Lives in Oslo"))
     assert oslo.evicted == (rome.id,)
     assert await store.read() == (oslo.memory, tea)
 
 
-async def test_what_goes_takes_along_what_could_not_be_reached_without_it() -> None:
-    store = House(most=3).shelves.of(1)
+async def test_what_goes_takes_along_what_could_not_be_reached_without_it(house: StoreHouse) -> None:
+    house.limit(3)
+    store = house.alice
     rome = (await store.add(draft("Lives in Rome"))).memory
     oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
     kyiv = (await store.supersede(oslo.id, draft("Lives in Kyiv"))).memory
@@ -119,8 +144,8 @@ async def test_what_goes_takes_along_what_could_not_be_reached_without_it() -> N
     assert await store.export() == (kyiv, tea.memory)
 
 
-async def test_memory_1_7_few_hits_of_one_kind_are_followed_by_the_other_kind() -> None:
-    store = House().shelves.of(1)
+async def test_memory_1_7_few_hits_of_one_kind_are_followed_by_the_other_kind(house: StoreHouse) -> None:
+    store = house.alice
     await store.add(episode("Drank tea in Kyoto", day(2024, 5, 7)))
     await store.add(draft("Likes tea"))
     found = await store.search(Query(text="tea", kind=Kind.EPISODE, fallback=True))
@@ -133,8 +158,10 @@ async def test_memory_1_7_few_hits_of_one_kind_are_followed_by_the_other_kind() 
     assert len(await store.search(Query(text="tea", kind=Kind.EPISODE))) == 3
 
 
-async def test_memory_1_8_a_filter_reaches_to_the_end_of_its_period_and_lets_pass_what_has_no_time() -> None:
-    store = House().shelves.of(1)
+async def test_memory_1_8_a_filter_reaches_to_the_end_of_its_period_and_lets_pass_what_has_no_time(
+    house: StoreHouse,
+) -> None:
+    store = house.alice
     late = (await store.add(episode("Tea on 31 May", day(2024, 5, 31)))).memory
     june = (await store.add(episode("Tea on 1 June", day(2024, 6, 1)))).memory
     dateless = (await store.add(draft("Likes tea"))).memory
@@ -148,8 +175,8 @@ async def test_memory_1_8_a_filter_reaches_to_the_end_of_its_period_and_lets_pas
     assert await found("", "not a date") == {late.id, june.id, dateless.id}
 
 
-async def test_what_was_superseded_is_history_and_nothing_else() -> None:
-    store = House().shelves.of(1)
+async def test_what_was_superseded_is_history_and_nothing_else(house: StoreHouse) -> None:
+    store = house.alice
     five = (await store.add(draft("Has 5 years of Go"))).memory
     six = (await store.supersede(five.id, draft("Has 6 years of Go"), version=1)).memory
     assert await store.read() == (six,)
@@ -164,8 +191,8 @@ async def test_what_was_superseded_is_history_and_nothing_else() -> None:
     assert again.created, "what no longer holds may be said anew"
 
 
-async def test_superseding_by_what_holds_already_makes_no_second_memory() -> None:
-    store = House().shelves.of(1)
+async def test_superseding_by_what_holds_already_makes_no_second_memory(house: StoreHouse) -> None:
+    store = house.alice
     rome, oslo = (await store.add(draft("Lives in Rome"))).memory, (await store.add(draft("Lives in Oslo"))).memory
     written = await store.supersede(rome.id, draft("lives in Oslo"))
     assert (written.created, written.memory.id) == (False, oslo.id)
@@ -176,8 +203,8 @@ async def test_superseding_by_what_holds_already_makes_no_second_memory() -> Non
         await store.supersede(oslo.id, draft("Lives in Kyiv"), version=1)
 
 
-async def test_what_is_deleted_is_gone_with_its_history_and_leaves_only_that_it_was() -> None:
-    store = House().shelves.of(1)
+async def test_what_is_deleted_is_gone_with_its_history_and_leaves_only_that_it_was(house: StoreHouse) -> None:
+    store = house.alice
     rome = (await store.add(draft("Lives in Rome"))).memory
     oslo = (await store.supersede(rome.id, draft("Lives in Oslo", topics=("home",), participants=("Ana",)))).memory
     assert await store.delete(oslo.id, by=Source.PERSON)
@@ -189,8 +216,8 @@ async def test_what_is_deleted_is_gone_with_its_history_and_leaves_only_that_it_
     assert not any(word in repr(graves) for word in ("Oslo", "Rome", "Ana", "home"))
 
 
-async def test_what_is_withdrawn_lets_hold_again_what_it_superseded_last() -> None:
-    store = House().shelves.of(1)
+async def test_what_is_withdrawn_lets_hold_again_what_it_superseded_last(house: StoreHouse) -> None:
+    store = house.alice
     rome = (await store.add(draft("Lives in Rome"))).memory
     oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
     kyiv = (await store.supersede(oslo.id, draft("Lives in Kyiv"))).memory
@@ -206,8 +233,8 @@ async def test_what_is_withdrawn_lets_hold_again_what_it_superseded_last() -> No
     assert await store.read() == (again,)
 
 
-async def test_what_another_says_by_now_does_not_hold_again() -> None:
-    store = House().shelves.of(1)
+async def test_what_another_says_by_now_does_not_hold_again(house: StoreHouse) -> None:
+    store = house.alice
     rome = (await store.add(draft("Lives in Rome"))).memory
     oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
     other = (await store.add(draft("lives in Rome"))).memory
@@ -216,8 +243,8 @@ async def test_what_another_says_by_now_does_not_hold_again() -> None:
     assert [m.id for m in await store.history(other.id)] == [other.id, rome.id]
 
 
-async def test_what_was_deleted_can_be_put_back_as_it_was() -> None:
-    store = House().shelves.of(1)
+async def test_what_was_deleted_can_be_put_back_as_it_was(house: StoreHouse) -> None:
+    store = house.alice
     rome = (await store.add(draft("Lives in Rome", topics=("home",)))).memory
     oslo = (await store.supersede(rome.id, draft("Lives in Oslo"))).memory
     before = await store.export()
@@ -234,8 +261,8 @@ async def test_what_was_deleted_can_be_put_back_as_it_was() -> None:
     assert await store.export() == (other,)
 
 
-async def test_what_is_muted_is_kept_and_shown_to_no_model() -> None:
-    store = House().shelves.of(1)
+async def test_what_is_muted_is_kept_and_shown_to_no_model(house: StoreHouse) -> None:
+    store = house.alice
     tea, coffee = [(await store.add(draft(text))).memory for text in ("Likes tea", "Likes coffee")]
     muted = await store.mute(tea.id, True)
     assert muted == replace(tea, muted=True)
@@ -249,8 +276,8 @@ async def test_what_is_muted_is_kept_and_shown_to_no_model() -> None:
         await store.mute("unknown", True)
 
 
-async def test_reading_gives_the_latest_first_and_searching_a_blank_nothing() -> None:
-    store = House().shelves.of(1)
+async def test_reading_gives_the_latest_first_and_searching_a_blank_nothing(house: StoreHouse) -> None:
+    store = house.alice
     one, two, three = [(await store.add(draft(f"Has room {n}"))).memory for n in range(3)]
     one = await store.update(one.id, replace(draft_of(one), topics=("home",)))
     assert await store.read() == (one, three, two)
@@ -259,8 +286,8 @@ async def test_reading_gives_the_latest_first_and_searching_a_blank_nothing() ->
     assert [hit.memory.id for hit in await store.search(Query(text="home"))] == [one.id], "topics are searched too"
 
 
-async def test_use_is_noted_and_changes_nothing_else() -> None:
-    store = House().shelves.of(1)
+async def test_use_is_noted_and_changes_nothing_else(house: StoreHouse) -> None:
+    store = house.alice
     tea = (await store.add(draft("Likes tea"))).memory
     await store.used([tea.id, "unknown"])
     (used,) = await store.read()
@@ -279,8 +306,10 @@ async def test_use_is_noted_and_changes_nothing_else() -> None:
         (draft(location="x" * 201), "location"),
     ],
 )
-async def test_what_cannot_be_stored_is_refused_with_the_name_of_the_field(wrong: Draft, field: str) -> None:
-    store = House().shelves.of(1)
+async def test_what_cannot_be_stored_is_refused_with_the_name_of_the_field(
+    house: StoreHouse, wrong: Draft, field: str
+) -> None:
+    store = house.alice
     for way in (store.add(wrong), store.update("m1", wrong), store.supersede("m1", wrong)):
         with pytest.raises(MemoryInvalid) as refused:
             await way
