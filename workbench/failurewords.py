@@ -109,6 +109,15 @@ def tool_failures() -> dict[str, str]:
         "document_unread": _("Its text can't be read, or not yet."),
         "event_not_found": _("There is no such message in your conversations."),
         "past_not_read": _("Earlier messages could not be read just now."),
+        "memory_off": _("Memory is switched off."),
+        "memory_not_found": _("There is no such memory."),
+        "memory_not_read": _("What is remembered could not be read just now."),
+        "memory_not_said": _("Only what you say yourself is remembered. Nothing was saved."),
+        "memory_not_asked": _("You did not ask to have this forgotten. Nothing was removed."),
+        "memory_changed": _("The memory was changed meanwhile, or another one says the same."),
+        "skill_not_found": _("There is no such skill."),
+        "skill_not_loaded": _("The agent had not read the skill yet."),
+        "skill_not_read": _("The skills could not be read just now."),
     }
 
 

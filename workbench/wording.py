@@ -114,6 +114,96 @@ TOOLS: dict[str, ToolWords] = {
         phase=gettext_lazy("Looked through earlier messages"),
         argument="",  # its ids say nothing to a person
     ),
+    "memory_search": ToolWords(
+        running=gettext_lazy("Looking for {what} in your memories"),
+        done=gettext_lazy("Looked for {what} in your memories"),
+        failed=gettext_lazy("Could not look for {what} in your memories"),
+        bare_running=gettext_lazy("Looking through your memories"),
+        bare_done=gettext_lazy("Looked through your memories"),
+        bare_failed=gettext_lazy("Could not look through your memories"),
+        phase=gettext_lazy("Looked through your memories"),
+        argument="query",
+    ),
+    "memory_load": ToolWords(
+        running=gettext_lazy("Looking through your memories"),
+        done=gettext_lazy("Looked through your memories"),
+        failed=gettext_lazy("Could not look through your memories"),
+        bare_running=gettext_lazy("Looking through your memories"),
+        bare_done=gettext_lazy("Looked through your memories"),
+        bare_failed=gettext_lazy("Could not look through your memories"),
+        phase=gettext_lazy("Looked through your memories"),
+        argument="",
+    ),
+    "memory_add": ToolWords(
+        running=gettext_lazy("Remembering {what}"),
+        done=gettext_lazy("Remembered {what}"),
+        failed=gettext_lazy("Could not remember {what}"),
+        bare_running=gettext_lazy("Remembering something"),
+        bare_done=gettext_lazy("Remembered something"),
+        bare_failed=gettext_lazy("Could not remember something"),
+        phase=gettext_lazy("Changed your memories"),
+        argument="memory",
+    ),
+    "memory_update": ToolWords(
+        running=gettext_lazy("Changing a memory to {what}"),
+        done=gettext_lazy("Changed a memory to {what}"),
+        failed=gettext_lazy("Could not change a memory to {what}"),
+        bare_running=gettext_lazy("Changing a memory"),
+        bare_done=gettext_lazy("Changed a memory"),
+        bare_failed=gettext_lazy("Could not change a memory"),
+        phase=gettext_lazy("Changed your memories"),
+        argument="memory",
+    ),
+    "memory_delete": ToolWords(
+        running=gettext_lazy("Deleting a memory"),
+        done=gettext_lazy("Deleted a memory"),
+        failed=gettext_lazy("Could not delete a memory"),
+        bare_running=gettext_lazy("Deleting a memory"),
+        bare_done=gettext_lazy("Deleted a memory"),
+        bare_failed=gettext_lazy("Could not delete a memory"),
+        phase=gettext_lazy("Changed your memories"),
+        argument="",  # its id says nothing to a person
+    ),
+    "memory_clear": ToolWords(
+        running=gettext_lazy("Deleting all memories"),
+        done=gettext_lazy("Deleted all memories"),
+        failed=gettext_lazy("Could not delete the memories"),
+        bare_running=gettext_lazy("Deleting all memories"),
+        bare_done=gettext_lazy("Deleted all memories"),
+        bare_failed=gettext_lazy("Could not delete the memories"),
+        phase=gettext_lazy("Changed your memories"),
+        argument="",
+    ),
+    "skill_load": ToolWords(
+        running=gettext_lazy("Reading the skill {what}"),
+        done=gettext_lazy("Read the skill {what}"),
+        failed=gettext_lazy("Could not read the skill {what}"),
+        bare_running=gettext_lazy("Reading a skill"),
+        bare_done=gettext_lazy("Read a skill"),
+        bare_failed=gettext_lazy("Could not read a skill"),
+        phase=gettext_lazy("Read the skills"),
+        argument="skill",
+    ),
+    "skill_list_docs": ToolWords(
+        running=gettext_lazy("Looking at the documents of the skill {what}"),
+        done=gettext_lazy("Looked at the documents of the skill {what}"),
+        failed=gettext_lazy("Could not look at the documents of the skill {what}"),
+        bare_running=gettext_lazy("Looking at the documents of a skill"),
+        bare_done=gettext_lazy("Looked at the documents of a skill"),
+        bare_failed=gettext_lazy("Could not look at the documents of a skill"),
+        phase=gettext_lazy("Read the skills"),
+        argument="skill",
+    ),
+    "skill_select_docs": ToolWords(
+        running=gettext_lazy("Reading documents of the skill {what}"),
+        done=gettext_lazy("Read documents of the skill {what}"),
+        failed=gettext_lazy("Could not read documents of the skill {what}"),
+        bare_running=gettext_lazy("Reading documents of a skill"),
+        bare_done=gettext_lazy("Read documents of a skill"),
+        bare_failed=gettext_lazy("Could not read documents of a skill"),
+        phase=gettext_lazy("Read the skills"),
+        argument="skill",
+    ),
 }
 OTHER = ToolWords(
     running=gettext_lazy("Using {what}"),
@@ -196,6 +286,9 @@ def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
         )
     if name == "session_load" and "count" in data:
         return ngettext("{n} message", "{n} messages", data["count"]).format(n=data["count"])
+    if name in ("memory_search", "memory_load") and "count" in data:
+        count = data["count"]
+        return ngettext("{n} memory", "{n} memories", count).format(n=count) if count else _("nothing found")
     if name == "list_documents" and "documents" in data:
         return ngettext("{n} document", "{n} documents", data["documents"]).format(n=data["documents"])
     found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name in ("read_artifact", "read_document") else None
@@ -369,6 +462,8 @@ def run_words() -> dict[str, str]:
         "documents": ngettext("{n} document", "{n} documents", 2),
         "message": ngettext("{n} message", "{n} messages", 1),
         "messages": ngettext("{n} message", "{n} messages", 2),
+        "memory": ngettext("{n} memory", "{n} memories", 1),
+        "memories": ngettext("{n} memory", "{n} memories", 2),
         "conversation": ngettext("{n} conversation", "{n} conversations", 1),
         "conversations": ngettext("{n} conversation", "{n} conversations", 2),
     }

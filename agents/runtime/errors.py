@@ -66,6 +66,15 @@ class ToolFailure(StrEnum):
     DOCUMENT_UNREAD = "document_unread"  # has no text, or not yet
     EVENT_NOT_FOUND = "event_not_found"  # no such message or result in the person's conversations
     PAST_NOT_READ = "past_not_read"  # not the request's fault; another try may do
+    MEMORY_OFF = "memory_off"  # nothing is remembered for this person
+    MEMORY_NOT_FOUND = "memory_not_found"
+    MEMORY_NOT_READ = "memory_not_read"  # not the request's fault; another try may do
+    MEMORY_NOT_SAID = "memory_not_said"  # only what the person says themselves is remembered
+    MEMORY_NOT_ASKED = "memory_not_asked"  # nothing is forgotten unless the person asks for it
+    MEMORY_CHANGED = "memory_changed"  # meanwhile, or another one says this
+    SKILL_NOT_FOUND = "skill_not_found"  # no such skill, or none that this person may see
+    SKILL_NOT_LOADED = "skill_not_loaded"  # it has to be read first
+    SKILL_NOT_READ = "skill_not_read"  # not the request's fault; another try may do
 
 
 class AgentError(Exception):

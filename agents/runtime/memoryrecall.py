@@ -46,7 +46,7 @@ class MemoryRecall:
         thread_id = anchor.thread_id or self._thread_id
         talk = talks.get(thread_id)
         lines = () if talk is None else (talk.chain,) if thread_id == self._thread_id else (talk.chain, *talk.lines)
-        for line in lines:
+        for number, line in enumerate(lines):
             assert talk is not None
             if (asked := _find(line, anchor)) is not None:
                 texts = [s for s in line if s is asked or content_of(s.record).strip()]
@@ -60,6 +60,7 @@ class MemoryRecall:
                     anchor=at - first,
                     summary_id=summary.id if summary else "",
                     summary_text=summary.text if summary else "",
+                    replaced=number > 0,
                 )
         raise missing(anchor.named)
 

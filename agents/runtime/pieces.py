@@ -10,24 +10,25 @@ from agents.runtime.context.citing import marked
 from agents.runtime.events import AssistantMessage, Record, Stored, ToolReturned, ToolStatus, UserMessage
 from agents.runtime.knowledge import Citation
 from agents.runtime.model import FilePart, Part, TextPart
-from agents.runtime.policy import LOAD_TOOL, SEARCH_TOOL
+from agents.runtime.policy import MEMORY_TOOLS, SESSION_TOOLS
 from agents.runtime.recall import Piece, Role
 
 PIECE_CHARS: Final = 1_500
+SILENT_TOOLS: Final = (*SESSION_TOOLS, *MEMORY_TOOLS)
 
 
 def content_of(record: Record) -> str:
     """Return what of a record is searched and loaded: "" = nothing of it.
 
     Citations stand as the model writes them. What the session tools themselves returned is left out: it stands in the
-    events it was taken from.
+    events it was taken from; and what the memory tools did: it may be forgotten.
     """
     match record:
         case UserMessage():
             return "\n".join(_shown(part) for part in record.parts)
         case AssistantMessage():
             return marked(record.text, record.citations)
-        case ToolReturned() if record.status is ToolStatus.OK and record.name not in (SEARCH_TOOL, LOAD_TOOL):
+        case ToolReturned() if record.status is ToolStatus.OK and record.name not in SILENT_TOOLS:
             return record.content
         case _:
             return ""

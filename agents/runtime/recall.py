@@ -76,13 +76,15 @@ class Recollection:
 class Window:
     """What a load returns: the anchor with its neighbours, in order. anchor: its index.
 
-    summary_id, summary_text: of the summary that covers the anchor, "" = none does.
+    summary_id, summary_text: of the summary that covers the anchor, "" = none does. replaced: the conversation does not
+    show the anchor any more; it was edited away, or answered anew.
     """
 
     pieces: tuple[Piece, ...]
     anchor: int
     summary_id: str = ""
     summary_text: str = ""
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from agents.models.session import Session
 from agents.runtime.embedding import Embedder
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Stored, UserMessage
-from agents.runtime.pieces import piece_of
-from agents.runtime.policy import SESSION_TOOLS
+from agents.runtime.pieces import SILENT_TOOLS, piece_of
 from agents.runtime.recall import TURNS, Anchor, Piece, RecallFailed, RecallScope, Recollection, Window, missing
 from agents.runtime.scopes import sees
 from agents.stores import chains, events, pool, sql, vectors
@@ -95,7 +94,7 @@ class PgRecall:
                 "before": before,
                 "after": after,
                 "agent": found.agent,
-                "silent": list(SESSION_TOOLS),
+                "silent": list(SILENT_TOOLS),
             },
         )
         pieces = [
@@ -107,7 +106,13 @@ class PgRecall:
         if at is None:  # it holds no text
             raise missing(anchor.named)
         summary_id, summary_text = rows[0][0] or ("", "")
-        return Window(pieces=tuple(pieces), anchor=at, summary_id=summary_id, summary_text=summary_text)
+        return Window(
+            pieces=tuple(pieces),
+            anchor=at,
+            summary_id=summary_id,
+            summary_text=summary_text,
+            replaced=not found.shown,
+        )
 
     async def _look_back(self) -> _Back:
         rows = await self._fetch(
@@ -225,6 +230,7 @@ class PgRecall:
                             agent=agent,
                             position=position,
                             line=tuple(line),
+                            shown=last == head,
                         )
         raise missing(anchor.named)
 
@@ -249,7 +255,8 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where an event stands. line: the chain of forks on which its neighbours are looked for."""
+    """Where an event stands. line: the chain of forks on which its neighbours are looked for. shown: its conversation
+    shows that line."""
 
     session: int
     thread_id: str
@@ -257,6 +264,7 @@ class _Place:
     agent: str
     position: int
     line: tuple[tuple[int, int], ...]
+    shown: bool
 
 
 def _forks(rows: Sequence[tuple[int, int | None, int]] | None) -> list[chains.Fork]:

@@ -14,10 +14,11 @@ from agents.runtime.artifacts import (
     TextPage,
     reference_candidates,
 )
+from agents.runtime.context.guard import Family
 from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.knowledge import DocumentMissing, DocumentUnread
 from agents.runtime.model import ToolSpec
-from agents.runtime.tools import Family, FunctionTool, Tool, ToolContext, ToolResult, Traits
+from agents.runtime.tools import FunctionTool, Tool, ToolContext, ToolResult, Traits
 from agents.tools.editing import changes, edited
 from agents.tools.footnotes import with_sources
 from agents.tools.knowledge import MOST_LISTED, READ_CHARS, RESULT_BYTES, Stretch, bare, size_words

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agents.runtime.context.citing import MARKER_START, marker
+from agents.runtime.context.guard import Family
 from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.knowledge import (
     NOT_FOUND_ID,
@@ -33,7 +34,7 @@ from agents.runtime.knowledge import (
     stretch_words,
 )
 from agents.runtime.model import ToolSpec
-from agents.runtime.tools import Family, FunctionTool, Tool, ToolContext, ToolResult, Traits
+from agents.runtime.tools import FunctionTool, Tool, ToolContext, ToolResult, Traits
 
 # What the text of one result may have in UTF-8: below the limit above which a result is cut at entry
 # (Limits.tool_result_bytes), with room for the lines around it

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agents.runtime.context.citing import marker
+from agents.runtime.context.guard import Family
 from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.excerpts import Excerpt, excerpts, page_of, title_of, told
 from agents.runtime.knowledge import Citation
 from agents.runtime.model import ToolSpec
 from agents.runtime.policy import LOAD_TOOL, SEARCH_TOOL
 from agents.runtime.recall import MOST_BYTES, Anchor, EventMissing, RecallFailed, RecallScope, Role, Window
-from agents.runtime.tools import Family, FunctionTool, Tool, ToolContext, ToolResult, Traits
+from agents.runtime.tools import FunctionTool, Tool, ToolContext, ToolResult, Traits
 from agents.tools.knowledge import bare
 
 HITS: Final = 5
@@ -166,6 +167,7 @@ async def session_load(arguments: Mapping[str, Any], context: ToolContext) -> To
             "after": len(pages) - window.anchor - 1,
             "count": len(pages),
             "summary_id": window.summary_id,
+            "replaced": window.replaced,
             "messages": [_page_data(shown) for shown in pages],
         },
         citations=_once(pages),
@@ -226,6 +228,8 @@ def _tail(window: Window, page: Excerpt) -> list[str]:
     if window.summary_id:
         first = " ".join(window.summary_text.split())[:SUMMARY_CHARS].replace("[[c:", "[ [c:")
         lines.append(f"[Summary {window.summary_id} covers it, and begins: {first}]")
+    if window.replaced:
+        lines.append("[This was replaced since: its conversation shows another wording or answer in its place.]")
     return [*lines, "[After each claim put the marker of the record that says it.]"]
 
 

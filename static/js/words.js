@@ -94,6 +94,7 @@ export function toolNote(name, summary, data) {
     return data.hits.length ? say("found", { passages, documents }) : say("nothingFound");
   }
   if (name === "session_load" && "count" in data) return counted("message", data.count);
+  if (["memory_search", "memory_load"].includes(name) && "count" in data) return data.count ? counted("memory", data.count, "memories") : say("nothingFound");
   if (name === "list_documents" && "documents" in data) return counted("document", data.documents);
   const pattern = /^(?:sheet (.*), )?(page|line|row)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s;
   const found = ["read_artifact", "read_document"].includes(name) && pattern.exec(data.anchor ?? "");
@@ -104,8 +105,8 @@ export function toolNote(name, summary, data) {
   return heading ? say("under", { place, heading }) : place;
 }
 
-function counted(word, n) {
-  return say(n === 1 ? word : `${word}s`, { n });
+function counted(word, n, many = `${word}s`) {
+  return say(n === 1 ? word : many, { n });
 }
 
 // By what its calls did; if nothing was done, no more is said than that it was tried.

@@ -210,6 +210,9 @@ async def test_of_this_conversation_only_the_visible_line_is_found(house: House)
     elsewhere = await say(house, "And the budget?", thread="u", end=False)
     found = await house.recall(elsewhere).load(Anchor(thread_id="t", event_id=old.id), before=1, after=1)
     assert [piece.text for piece in found.pieces] == ["Hello.", "The budget is ninety.", "Noted, budget ninety."]
+    assert found.replaced
+    shown = await house.recall(elsewhere).load(Anchor(thread_id="t", event_id=now.records[1].id), before=0, after=0)
+    assert not shown.replaced
 
 
 async def test_what_another_conversation_replaced_is_not_found(house: House) -> None:

@@ -8,6 +8,7 @@ from django.utils.translation import override
 from agents.providers.offline.asking import report_topic
 from agents.providers.offline.intent import Intent, intent_of, note_asked
 from agents.runtime.errors import ToolFailure
+from agents.runtime.policy import MEMORY_TOOLS
 from workbench import failurewords, wording
 from workbench.wording import language, phase_name, run_over, tool_note, tool_sentence
 
@@ -60,6 +61,26 @@ def test_what_was_found_in_the_past_is_told_in_the_persons_language() -> None:
         assert tool_note("session_search", "x", data) == "3 条消息，来自 1 个对话"
         assert "".join(tool_sentence("session_search", '{"query": "预算"}', "running")) == "正在以前的消息中查找 预算"
         assert tool_sentence("session_load", "{}", "failed") == ("无法读取以前的消息", "", "")
+
+
+def test_what_the_memory_tools_did_is_told_in_the_persons_language() -> None:
+    with override("en"):
+        assert tool_note("memory_search", "2 memories", {"count": 2}) == "2 memories"
+        assert tool_note("memory_load", "1 memory", {"count": 1}) == "1 memory"
+        assert tool_note("memory_search", "x", {"count": 0}) == "nothing found"
+        assert tool_sentence("memory_add", '{"memory": "I like tea"}', "done") == ("Remembered ", "I like tea", "")
+        assert "".join(tool_sentence("memory_delete", '{"memory_id": "m1"}', "done")) == "Deleted a memory"
+    with override("zh-hans"):
+        assert tool_note("memory_load", "12 memories", {"count": 12}) == "12 条记忆"
+        assert "".join(tool_sentence("memory_search", '{"query": "茶"}', "running")) == "正在你的记忆中查找 茶"
+        assert "".join(tool_sentence("memory_add", "{}", "failed")) == "没能记住一条内容"
+        sentences = [
+            "".join(tool_sentence(name, arguments, state))
+            for name in MEMORY_TOOLS
+            for arguments in ("{}", '{"memory": "x", "query": "x"}')
+            for state in ("running", "done", "failed")
+        ]
+        assert [one for one in sentences if not re.search("记忆|记住", one)] == []
 
 
 def test_what_other_tools_say_stands_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agents.providers.offline import files, knowledge, past, quoting
+from agents.providers.offline import files, knowledge, past, person, quoting
 from agents.providers.offline.asking import Replacement, replacement, report_topic
 from agents.providers.offline.intent import (
     Intent,
@@ -30,6 +30,8 @@ def decide(at: Situation) -> Move:
         return _after_saving(at, say)
     if (change := replacement(at.question)) and EDIT in at.tools:
         return _edit(at, change, say)
+    if of_person := person.move(at, say):
+        return of_person
     note = note_asked(at.question, frozenset(map(name_of, (*at.attached, *at.earlier))))
     intent = intent_of(at.question)
     if note is not None and SAVE in at.tools and (ready := _ready_content(at, note, intent)):
@@ -117,11 +119,12 @@ def _answer(at: Situation, chosen: Sequence[str], note: Note | None, say: Words)
     topic = report_topic(at.question)
     if topic is not None and SAVE in at.tools:
         units = [unit for document in documents for unit in files.units_of_document(document)]
-        text, count = quoting.report(topic, units, say)
+        template = person.report_words(at, say)
+        text, count = quoting.report(topic, units, template)
         if not count:
-            text, count = quoting.report("", units, say)
+            text, count = quoting.report("", units, template)
         if count:
-            name = (note.name if note else "") or say.report_name.format(stem=_stem(documents[0].name))
+            name = (note.name if note else "") or template.report_name.format(stem=_stem(documents[0].name))
             calls: tuple[Call, ...] = ((SAVE, {"name": name, "content": f"{text}\n"}),)
             return Move(reasoning=say.thinking_report.format(count=count), calls=calls)
     intent = intent_of(at.question)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agents.providers.offline import quoting
+from agents.providers.offline import person, quoting
 from agents.providers.offline.asking import (
     Comparison,
     comparison,
@@ -266,11 +266,12 @@ def _report(at: Situation, topic: str, note: Note | None, say: Words) -> Move | 
             return None
         if calls := _reading_on(at, documents):
             return Move(calls=calls)
-    reports = [quoting.report(topic, units, say) for units in _tried(at)]
+    template = person.report_words(at, say)
+    reports = [quoting.report(topic, units, template) for units in _tried(at)]
     text, count = next((made for made in reports if made[1]), reports[0])
     if not count:
         return said(at, _with_unread(f"{say.not_said} {NONE}", at, say), say)
-    name = (note.name if note else "") or say.report_name.format(stem=file_name_for(topic or text)[:-3])
+    name = (note.name if note else "") or template.report_name.format(stem=file_name_for(topic or text)[:-3])
     return Move(
         reasoning=say.thinking_report.format(count=count), calls=((SAVE, {"name": name, "content": f"{text}\n"}),)
     )

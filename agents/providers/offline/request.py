@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +11,17 @@ from agents.providers.offline.results import (
     Listed,
     Reading,
     Recalled,
+    Remembered,
     Search,
     excerpts_of,
     listed_of,
+    memories_of,
     name_of,
     reading_of,
     recalled_of,
     search_of,
 )
-from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH
+from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH, MEMORY_LEAD
 from agents.runtime.errors import ToolFailure
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolCall
 
@@ -31,7 +33,10 @@ READ_DOCUMENT = "read_document"
 LIST = "list_documents"
 SEARCH_PAST = "session_search"
 LOAD_PAST = "session_load"
+SEARCH_MEMORIES = "memory_search"
+LOAD_MEMORIES = "memory_load"
 
+_MEMORIES = re.compile(rf"{re.escape(MEMORY_LEAD)}\n<memory>\n(.*?)\n</memory>", re.DOTALL)
 _NOTE = re.compile(r'\[Attached file "[^"\n]*" \([^)\n]*\): (artifact://[^\]\n]+)\]')
 # the first and the last line of a result of read_artifact (agents/tools/artifacts.py)
 _HEAD = re.compile(
@@ -103,7 +108,9 @@ class Situation:
     question: the person's last message without its files; before: the one before that. attached: its files; earlier:
     those of messages before, the newest first. documents: read in the conversation, by reference. asked: reads of this
     turn as (reference, cursor). searches, readings, listed: what the tools for documents gave in this turn, listed with
-    why it failed, None = not called. recalls, loads: what was found and read of the past in this turn. saved: what
+    why it failed, None = not called. recalls, loads: what was found and read of the past in this turn. memories: of the
+    person, before the model or read in this turn. memory_failure: why they could not be read, "" = they were, None = no
+    tool was asked. saved: what
     saving and editing said in this turn, each with why it failed. listing: the same of the files of the conversation.
     kept: names and versions that were saved before, newest first. answered: our answer before the question. partial:
     what was said since, without calls. told: all we ever said.
@@ -120,6 +127,8 @@ class Situation:
     listed: tuple[tuple[Listed, ...], str] | None
     recalls: tuple[Recalled, ...]
     loads: tuple[Recalled, ...]
+    memories: tuple[Remembered, ...]
+    memory_failure: str | None
     saved: tuple[tuple[str, str], ...]
     listing: tuple[str, str] | None
     kept: tuple[str, ...]
@@ -141,6 +150,7 @@ def situation(request: ModelRequest) -> Situation:
     earlier = [reference for m in reversed(before) for reference in references(m)]
     said = [m.text for m in messages[:start] if m.role is Role.ASSISTANT and m.text]
     listed = [m for call, m in results if call.name == LIST]
+    remembered = [m for call, m in results if call.name == LOAD_MEMORIES]
     kept = [saved_name(m.text) for m in messages if m.role is Role.TOOL and m.name in (SAVE, EDIT) and not m.failure]
     return Situation(
         question=_NOTE.sub("", _own_text(last)).strip(),
@@ -162,6 +172,8 @@ def situation(request: ModelRequest) -> Situation:
         listed=(listed_of(listed[0].text), listed[0].failure) if listed else None,
         recalls=tuple(recalled_of(m.text, m.failure) for _, m in _given(results, SEARCH_PAST)),
         loads=tuple(recalled_of(m.text, m.failure) for _, m in _given(results, LOAD_PAST)),
+        memories=_memories(messages, remembered),
+        memory_failure=remembered[-1].failure if remembered else None,
         saved=tuple((m.text, m.failure) for call, m in results if call.name in (SAVE, EDIT)),
         listing=next(((m.text, m.failure) for call, m in results if call.name == READ and not _read_of(call)[0]), None),
         kept=tuple(dict.fromkeys(filter(None, reversed(kept)))),
@@ -199,6 +211,14 @@ def _own_text(message: Message) -> str:
     """Return what the person wrote, without what was put in front of it: what they have open, memory, summaries."""
     texts = (part.text for part in message.parts if isinstance(part, TextPart))
     return "\n".join(text for text in texts if not text.startswith(DATA_LEADS))
+
+
+def _memories(messages: Sequence[Message], read: Sequence[Message]) -> tuple[Remembered, ...]:
+    """Return what is remembered of the person: what stands before their message, and what was read besides."""
+    given = (m.text for m in messages if m.role in (Role.SYSTEM, Role.USER))
+    blocks = [block for text in given for block in _MEMORIES.findall(text)]
+    found = [one for text in (*blocks[-1:], *(m.text for m in read if not m.failure)) for one in memories_of(text)]
+    return tuple({one.id: one for one in found}.values())
 
 
 def _spoken(message: Message) -> bool:

@@ -1,5 +1,5 @@
-"""What the tools for documents and for the past said, taken apart again by the beginnings of its lines
-(agents/tools/knowledge.py, session.py)."""
+"""What the tools for documents, for the past and for memories said, taken apart again by the beginnings of its lines
+(agents/tools/knowledge.py, session.py, memory.py)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,6 +28,7 @@ _RECORD = re.compile(
 _OF_DOCUMENTS = re.compile(r" (?:search_knowledge|read_document|list_documents|(?:read|save|edit)_artifact)\b")
 _PART = re.compile(r"content_offset: (?P<offset>\d+) of (?P<bytes>\d+) bytes|bytes (?P<first>\d+)-\d+ of (?P<all>\d+)")
 _CONVERSATION = re.compile(r"^(?:This conversation|\".*\" \(session_id: .*\)):$", re.MULTILINE)
+_MEMORY = re.compile(r"^\[(?P<id>[^\]\s]+)\] (?P<text>.+) \((?:fact|episode)(?:; (?P<about>.*))?\)$", re.MULTILINE)
 _PLACE = re.compile(r"^(?:page (?P<page>\d+)|sheet [^,]+|(?P<kind>row|line)s? (?P<first>\d+)(?:-\d+)?)(?:, |$)")
 
 
@@ -51,6 +52,15 @@ class Excerpt:
     offset: int = 0
     bytes: int = 0
     second_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A memory of the person. about: when, with whom and where, "" = that is not known."""
+
+    id: str
+    text: str
+    about: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,3 +209,10 @@ def _excerpt(marked: str, name: str, reference: str, place: str, text: str) -> E
         line=numbers["line"],
         heading=heading,
     )
+
+
+def memories_of(text: str) -> list[Remembered]:
+    """Return the memories in a block or a result, each a line (agents/runtime/memory/preloading.py)."""
+    return [
+        Remembered(id=found["id"], text=found["text"], about=found["about"] or "") for found in _MEMORY.finditer(text)
+    ]

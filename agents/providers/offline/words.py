@@ -76,6 +76,14 @@ class Words:
     past_not_read: str
     thinking_past: str
     thinking_whole: str
+    thinking_memory: str
+    remembered: str
+    remembered_all: str
+    remembered_nothing: str
+    memory_not_read: str
+    understood: str
+    understood_remembered: str
+    understood_forget: str
     failures: Mapping[str, str]
 
     def complaint(self, failure: str) -> str:
@@ -167,6 +175,20 @@ ENGLISH = Words(
     past_not_read="I could not look up what was said before: {complaint}",
     thinking_past="This was said before; I look it up.",
     thinking_whole="The excerpt does not settle it; I read the whole message.",
+    thinking_memory="This is about the person; I look at what is remembered.",
+    remembered="This is remembered of what you said:",
+    remembered_all="This is what I remember about you:",
+    remembered_nothing="I remember nothing about you.",
+    memory_not_read="I could not look up what is remembered: {complaint}",
+    understood="Understood.",
+    understood_remembered=(
+        "Understood. What you say about yourself is remembered after this answer, unless you switched that off; you "
+        "find it under Memories."
+    ),
+    understood_forget=(
+        "Understood. What you want forgotten is looked for after this answer; under Memories you see what is left, and "
+        "can delete it."
+    ),
     failures=failures.ENGLISH,
 )
 
@@ -249,6 +271,14 @@ CHINESE = Words(
     past_not_read="查找不了以前的消息：{complaint}",
     thinking_past="问的是以前说过的事，先查找以前的消息。",
     thinking_whole="摘录还不够，读一读整条消息。",
+    thinking_memory="问的是关于你自己的事，看看记住了什么。",
+    remembered="根据你以前说过的话，记住的有：",
+    remembered_all="关于你，我记得这些：",
+    remembered_nothing="我没有记住任何关于你的内容。",
+    memory_not_read="查看不了记忆：{complaint}",
+    understood="明白。",
+    understood_remembered="明白。你关于自己所说的内容，会在这条回答之后记住（除非你关闭了记忆）；可以在“记忆”中查看。",
+    understood_forget="明白。你想忘掉的内容，会在这条回答之后查找；剩下的可以在“记忆”中查看和删除。",
     failures=failures.CHINESE,
 )
 

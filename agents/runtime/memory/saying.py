@@ -1,0 +1,57 @@
+"""Whether a statement is the person's own: covered by what they typed. Every doubt is a no."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from agents.runtime.memory.sources import QUOTE, Said, own_words
+from agents.runtime.memory.words import names, numbers, tokens
+
+COVERED: Final = 0.6  # of a statement's words, that the person has to have used
+# Words that say nothing by themselves, or that turn what somebody says into what is said of them.
+_COMMON: Final = frozenset(
+    "a about am an and any are as at be been being by can did do does for from had has have he her hers him his i i'm "
+    "i've if in is it its me mine my not of on or our she so that the their them they this to us user user's person "
+    "person's was we were will with would you your "
+    "我 你 您 他 她 它 们 的 了 是 在 和 与 也 都 就 有 对 把 被 这 那 用 户".split()
+)
+_ENDING: Final = re.compile(r"(?<=\w\w)(?:ing|e?d|e?s|e)$")
+
+
+def who_said(text: str, particulars: Iterable[str], said: Sequence[Said], *, known: str = "") -> Said | None:
+    """Return the message of which the statement is most, None if the person did not say it.
+
+    particulars: people and places that go with it, which must have been said too. known: what is remembered already and
+    may be said again.
+    """
+    own = [own_words(message.text).replace(QUOTE, " ") for message in said]
+    heard = " ".join((known, *own))
+    words = _content(text)
+    exact = {*names(text), *(word for one in particulars for word in tokens(one))}
+    if not said or not _holds(heard, exact) or not numbers(f"{text} {' '.join(particulars)}") <= numbers(heard):
+        return None
+    if not words or _share(words, heard) < COVERED:
+        return None
+    shares = [_share(words, one) for one in own]
+    best = max(shares)
+    return said[len(shares) - 1 - shares[::-1].index(best)] if best > 0 else None
+
+
+def _holds(heard: str, wanted: Iterable[str]) -> bool:
+    """Return whether all these words were said, lower case, as they are or within what English makes of them."""
+    there = {_stem(word) for word in tokens(heard)}
+    return all(_stem(word) in there for one in wanted for word in tokens(one))
+
+
+def _share(words: frozenset[str], heard: str) -> float:
+    return len(words & _content(heard)) / len(words)
+
+
+def _content(text: str) -> frozenset[str]:
+    """Return the words that say something, without their endings; each Chinese character counts as a word."""
+    return frozenset(_stem(word) for word in tokens(text) if word not in _COMMON)
+
+
+def _stem(word: str) -> str:
+    return _ENDING.sub("", unicodedata.normalize("NFKC", word).replace("’", "'").removesuffix("'s"))
