@@ -3,7 +3,18 @@ from django.urls import include, path, register_converter
 
 from workbench import api, health, metrics
 from workbench.addresses import ThreadIdConverter
-from workbench.views import account, documents, files, inspector, library, search, sessions, upkeep
+from workbench.views import (
+    account,
+    documents,
+    files,
+    inspector,
+    library,
+    memories,
+    memoryfoot,
+    search,
+    sessions,
+    upkeep,
+)
 
 register_converter(ThreadIdConverter, "thread")
 
@@ -22,6 +33,7 @@ urlpatterns = [
     path("c/<thread:thread_id>/archive/", upkeep.archive, name="archive"),
     path("c/<thread:thread_id>/unarchive/", upkeep.unarchive, name="unarchive"),
     path("c/<thread:thread_id>/summarise/", upkeep.summarise, name="summarise"),
+    path("c/<thread:thread_id>/memory/", memoryfoot.act, name="memory_act"),
     path("sessions/<thread:thread_id>/inspector/", inspector.show, name="inspector"),
     path("search/", search.search, name="search"),
     path("library/", library.library, name="library"),
@@ -40,6 +52,17 @@ urlpatterns = [
     path("library/<uuid:artifact_id>/restore/<int:version>/", documents.bring_back, name="bring_back"),
     path("library/<uuid:artifact_id>/rename/", library.rename, name="document_rename"),
     path("library/<uuid:artifact_id>/read-again/", library.read_again, name="document_read_again"),
+    path("memories/", memories.memories, name="memories"),
+    path("memories/add/", memories.add, name="memory_add"),
+    path("memories/delete/", memories.delete, name="memories_delete"),
+    path("memories/restore/", memories.restore, name="memories_restore"),
+    path("memories/forget/", memories.forget, name="memories_forget"),
+    path("memories/switch/", memories.switch, name="memories_switch"),
+    path("memories/export/", memories.export, name="memories_export"),
+    path("memories/<slug:memory_id>/row/", memories.row, name="memory"),
+    path("memories/<slug:memory_id>/edit/", memories.edit, name="memory_edit"),
+    path("memories/<slug:memory_id>/mute/", memories.mute, name="memory_mute"),
+    path("memories/<slug:memory_id>/bring-back/", memories.bring_back, name="memory_bring_back"),
     path("signin/", account.sign_in, name="sign_in"),
     path("signin/<str:secret>/", account.sign_in_link, name="sign_in_link"),
     path("signout/", account.sign_out, name="sign_out"),
