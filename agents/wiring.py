@@ -9,6 +9,7 @@ from functools import cache
 from time import monotonic
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
@@ -17,7 +18,7 @@ from agents.presets import assistant
 from agents.providers import embeddings, minilm, openai, openai_windows
 from agents.providers.offline import model as offline
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
-from agents.runtime.context.guard import guard
+from agents.runtime.context.guard import Family, guard
 from agents.runtime.context.sizes import KnownSizes
 from agents.runtime.context.window import Tried, Window, resolve
 from agents.runtime.embedding import Embedder
@@ -36,15 +37,20 @@ from agents.runtime.summary.asking import DynamicSummarizer, Summarizer
 from agents.runtime.summary.extractive import ExtractiveSummarizer
 from agents.runtime.summary.summarizer import ModelSummarizer
 from agents.runtime.tokens import Calibration, Uncalibrated
-from agents.runtime.tools import Family
+from agents.runtime.zones import zone_named
 from agents.stores import calibrations, db, policies
 from agents.stores.knowledge import PgKnowledge
+from agents.stores.memories import PgMemories
 from agents.stores.recall import PgRecall
 from agents.stores.sessions import PgSessionStore
+from agents.stores.skills import PgSkills
+from agents.stores.skills import Run as SkillRun
 from agents.stores.summaries import PgSummaries
 from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
+from agents.tools import memory as memory_tools
 from agents.tools import session as session_tools
+from agents.tools import skills as skill_tools
 from artifacts.rows import missing, session_of_thread
 from artifacts.store import DjangoArtifactStore
 
@@ -99,7 +105,8 @@ def build() -> Wiring:
 @cache
 def agents() -> tuple[LLMAgent, ...]:
     """Return the agents we ship, the default first."""
-    return (assistant.build((*knowledge_tools.tools(), *artifact_tools.tools(), *session_tools.tools())),)
+    modules = (knowledge_tools, artifact_tools, session_tools, skill_tools, memory_tools)
+    return (assistant.build(tuple(tool for module in modules for tool in module.tools())),)
 
 
 @cache
@@ -180,6 +187,10 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
             before=opened.records[0].position,
             embedder=embedder(),
         ),
+        memories=PgMemories(request.owner_id, embedder=embedder(), heeds_switch=True),
+        remembers=opened.remembers,
+        skills=PgSkills(request.owner_id, run=SkillRun(session_id=int(opened.session.id), run_id=request.run_id)),
+        zone=zone_named(opened.zone) or ZoneInfo(settings.TIME_ZONE),
         ledger=opened.ledger,
         now=now,
         new_id=new_id,

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -55,9 +54,10 @@ def as_json(cited: Iterable[Cited], gone: Collection[str]) -> str:
 
 
 def found(tool: str, data: Mapping[str, Any]) -> dict[str, Citation]:
-    """Return what a result of a search or a reading found, by source: documents and messages as a whole, no passages.
+    """Return the documents that a result of a search or a reading found, by source.
 
-    tool, data: of the result. static/js/items.js does it the same way.
+    What a search of conversations found is not told: it looks wherever it may help. tool, data: of the result.
+    static/js/items.js does it the same way.
     """
     hits = data.get("hits", ())
     match tool:
@@ -65,26 +65,16 @@ def found(tool: str, data: Mapping[str, Any]) -> dict[str, Citation]:
             every = [_document(hit) for hit in hits]
         case "read_document" if "documentId" in data:
             every = [_document(data)]
-        case "session_search":
-            every = [_message(hit) for hit in hits]
         case _:
             every = []
     return {one.source: one for one in every}
 
 
-def unused_json(found: Mapping[str, Citation], cited: Collection[str], gone: Collection[str]) -> str:
-    """Return what was found and is not among the cited sources as the value of `data-unused`, "" for nothing.
-
-    gone: as `as_json` takes it.
-    """
+def unused_json(found: Mapping[str, Citation], cited: Collection[str]) -> str:
+    """Return what was found and is not among the cited sources as the value of `data-unused`, "" for nothing."""
     left = [Cited(number=0, citation=one) for source, one in found.items() if source not in cited]
-    return as_json(left, gone) if left else ""
+    return as_json(left, ()) if left else ""
 
 
 def _document(told: Mapping[str, Any]) -> Citation:
     return replace(_WHOLE, artifact_id=told["documentId"], version=told["version"], name=told["name"])
-
-
-def _message(hit: Mapping[str, Any]) -> Citation:
-    written = datetime.fromisoformat(hit["created"])
-    return replace(_WHOLE, thread_id=hit["session_id"], message_id=hit["message_id"], at=written, name=hit["title"])

@@ -18,6 +18,7 @@ def script_words() -> dict[str, str | dict[str, str]]:
         "summaryWaits": _("It waits for the background worker. You can go on meanwhile."),
         "summaryUnknown": _("Whether it worked is not known. Load the page again to see."),
         "summaryNotAsked": _("This could not be asked for. Try again."),
+        "memoryFailed": _("This could not be done. Nothing was changed; try again."),
         "archivedNow": _("Conversation archived"),
         "unarchivedNow": _("Conversation is in the list again"),
         "compactedOne": _compacted(1),
@@ -48,6 +49,7 @@ def window_parts() -> dict[str, str]:
     return {
         "system": _("Instructions"),
         "tools": _("Tools"),
+        "skills": _("Skills"),
         "memory": _("Memories"),
         "summary": _("Summary"),
         "recall": _("Found in earlier conversations"),

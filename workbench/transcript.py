@@ -25,6 +25,7 @@ from agents.runtime.knowledge import Citation
 from agents.runtime.model import FilePart, FinishReason, TextPart
 from agents.stores.lines import Branching
 from workbench import citations, contextwords, documentwords, failurewords, wording
+from workbench.memorywords import Foot
 
 ENDED_WITH_RUN = frozenset({ToolFailure.LOST, ToolFailure.RUN_ENDED})  # nobody went on without it
 BRIEF_MS = 50  # a shorter time is not worth a number
@@ -157,8 +158,8 @@ class Answer:
     position, until: of the first record that it shows, and of the last that says or does something.
     message_id: the last assistant message, "" if there is none; asked_id: the user message it answers. versions: None
     if nobody asked for another answer. sources: document ids it could use, None = all. not_in_documents: it says that
-    they do not answer. unused: what its run found and does not cite, as citations.unused_json writes it; of the last
-    article of a run.
+    they do not answer. Of the last article of a run: memory: what it had to do with the run (memoryfoot.py); unused:
+    what its run found and does not cite, as citations.unused_json writes it.
     """
 
     run_id: str
@@ -183,6 +184,7 @@ class Answer:
     unused: str = ""
     parts: list[Phase | Prose | Note] = field(default_factory=list)
     versions: Versions | None = None
+    memory: Foot | None = None
     kind: str = "answer"
 
     @property
@@ -331,7 +333,7 @@ class _Builder:
     def _ended(self, stored: Stored, record: RunFinished | RunFailed) -> None:
         answer = self._answer(stored)
         answer.ended, answer.ended_at = True, stored.at
-        answer.unused = citations.unused_json(self._found[answer.run_id], self._cited[answer.run_id], self._gone)
+        answer.unused = citations.unused_json(self._found[answer.run_id], self._cited[answer.run_id])
         if isinstance(record, RunFinished):
             answer.state = "stopped" if record.outcome is Outcome.CANCELLED else "done"
             return

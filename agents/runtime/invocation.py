@@ -17,6 +17,8 @@ from agents.runtime.model import NO_USAGE, Model, ModelRequest, ToolCall, ToolSp
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.recall import NO_RECALL, Recall
 from agents.runtime.session import Action, CancelToken, RunLedger, Session
+from agents.runtime.skills.loaded import RunSkills
+from agents.runtime.skills.skill import SkillStore
 from agents.runtime.summaries import Summary, SummaryStore
 from agents.runtime.summary.asking import DynamicSummarizer, Summarizer
 from agents.runtime.tokens import Calibration, Mix, Uncalibrated
@@ -56,7 +58,8 @@ class Services:
 
     summarizer: who writes summaries, None = nobody. policy: an agent's context policy as
     staff have set it, given its name and its own. window, tried, calibration: of the model that answers.
-    memories: of the person, None = nothing is remembered. zone: the person's time zone.
+    memories: of the person, None = nothing is remembered. remembers: there may be some, so that it is worth asking when
+    the run begins. skills: the person's, as they are when the run begins; None = there are none. zone: the person's.
     metrics: told what happens; never fails a run. sizes: mixes of what was measured before, see context/sizes.py.
     """
 
@@ -69,6 +72,8 @@ class Services:
     knowledge: Knowledge = NO_KNOWLEDGE
     recall: Recall = NO_RECALL
     memories: MemoryStore | None = None
+    remembers: bool = True
+    skills: SkillStore | None = None
     zone: tzinfo = UTC
     summaries: SummaryStore = field(default_factory=MemorySummaries)
     summarizer: Summarizer | DynamicSummarizer | None = None
@@ -147,6 +152,7 @@ class Invocation:
     run_counters: Counters = field(default_factory=Counters)
     options: Mapping[str, Any] = field(default_factory=dict)
     summaries: dict[str, Summary] = field(default_factory=dict)  # the newest of each scope, as far as this run knows
+    skills: RunSkills | None = None  # set when the agent begins, if it may use any
     summary_owed: bool = False  # the run gave up waiting for a summary: a job is to make it now
     # whether a job should look for something to summarise, once these records are stored
     summary_due: Callable[[Sequence[Stamped]], bool] = lambda records: False

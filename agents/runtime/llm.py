@@ -14,7 +14,7 @@ from agents.runtime.events import AssistantMessage, Event, UserMessageKind
 from agents.runtime.invocation import NO_HOOKS, Hooks, Invocation
 from agents.runtime.model import FinishReason, ToolCall
 from agents.runtime.modelcall import ModelTurn, calls_of, with_calls
-from agents.runtime.policy import ASSISTANT, SESSION_TOOLS, ContextPolicy
+from agents.runtime.policy import ASSISTANT, MEMORY_TOOLS, SESSION_TOOLS, SKILL_TOOLS, ContextPolicy
 from agents.runtime.preparing import Preload, Preparing
 from agents.runtime.recall import NO_RECALL
 from agents.runtime.toolround import ToolRound
@@ -68,11 +68,20 @@ class LLMAgent:
     def name(self) -> str:
         return self._name
 
-    def offer(self, policy: ContextPolicy, *, past: bool = True) -> Offer:
-        """Return the system text and the tools under a policy. past: whether the past can be searched at all."""
-        tools = self.tools
-        if not (policy.session_tools and past):
-            tools = tuple(tool for tool in tools if tool.spec.name not in SESSION_TOOLS)
+    def offer(self, policy: ContextPolicy, *, past: bool = True, memories: bool = True, skills: bool = True) -> Offer:
+        """Return the system text and the tools under a policy. past, memories, skills: whether there are such at all.
+
+        The memory tools come last, by name, so that a provider's cache of what comes before them stays.
+        """
+        allowed = {
+            *(SESSION_TOOLS if policy.session_tools and past else ()),
+            *(policy.memory_tools if memories else ()),
+            *(SKILL_TOOLS if policy.skills and skills else ()),
+        }
+        optional = {*SESSION_TOOLS, *MEMORY_TOOLS, *SKILL_TOOLS}
+        kept = [tool for tool in self.tools if tool.spec.name in allowed or tool.spec.name not in optional]
+        kept.sort(key=lambda tool: tool.spec.name if tool.spec.name in MEMORY_TOOLS else "")
+        tools = tuple(kept)
         about = overview({tool.spec.name for tool in tools if self.gates.visible(tool)})
         text = f"{self.instruction.rstrip()}\n\n{about}" if about else self.instruction
         return Offer(instruction=text, tools=tools)
@@ -106,7 +115,15 @@ class LLMAgent:
 
     async def _loop(self, invocation: Invocation, hooks: Hooks) -> AsyncGenerator[Event, None]:
         preparing = Preparing(invocation, self.policy, self.preloads)
-        offer = self.offer(preparing.policy, past=invocation.services.recall is not NO_RECALL)
+        services = invocation.services
+        if any(tool.spec.name in SKILL_TOOLS and self.gates.visible(tool) for tool in self.tools):
+            await preparing.skilled.open()
+        offer = self.offer(
+            preparing.policy,
+            past=services.recall is not NO_RECALL,
+            memories=services.memories is not None,
+            skills=invocation.skills is not None,
+        )
         toolset = Toolset(offer.tools, invocation.external_tools, self.gates)
         steered = await invocation.services.ledger.steered()
         while not invocation.cancel.cancelled:

@@ -17,6 +17,7 @@ FORKS: Final = ("off", "auto", "on")
 TAILORINGS: Final = ("middle", "head", "tail")
 TIMELINES: Final = ("all", "request", "invocation")
 BRANCHES: Final = ("prefix", "subtree", "exact", "all")
+SKILL_MODES: Final = ("turn", "once", "session")
 LOAD_TOOL: Final = "session_load"
 SEARCH_TOOL: Final = "session_search"
 MEMORY_TOOLS: Final = (
@@ -28,7 +29,8 @@ MEMORY_TOOLS: Final = (
     "memory_update",
 )
 SESSION_TOOLS: Final = (SEARCH_TOOL, LOAD_TOOL)
-RECOVERY_TOOLS: Final = (LOAD_TOOL, SEARCH_TOOL, "skill_load")
+SKILL_TOOLS: Final = ("skill_load", "skill_list_docs", "skill_select_docs")
+RECOVERY_TOOLS: Final = (LOAD_TOOL, SEARCH_TOOL, "skill_load", "skill_select_docs")
 
 
 class PolicyInvalid(ValueError):
@@ -79,6 +81,10 @@ class ContextPolicy:
     (WithToolExposed). remember: after a run a job reads what the person said for what is to be remembered, once more
     than memory_messages wait (CheckMessageThreshold) and more than memory_pause_s seconds have passed
     (CheckTimeInterval). memory_model: configured name of who reads, "" = the model that answers.
+    skills: the agent is told which skills there are, and may load them. skill_mode: how long one stays loaded: for the
+    "turn", for the next request only ("once"), or for the "session" (WithSkillLoadMode). skills_loaded: so many at
+    once, those touched last, 0 = no limit (WithMaxLoadedSkills). skills_overview: so many are described, the others
+    named (WithMaxOverviewSkills).
     """
 
     summarise: bool = True
@@ -129,6 +135,10 @@ class ContextPolicy:
     memory_messages: int = 0
     memory_pause_s: float = 0.0
     memory_model: str = ""
+    skills: bool = True
+    skill_mode: str = "turn"
+    skills_loaded: int = 0
+    skills_overview: int = 50
 
     def __post_init__(self) -> None:
         _choices(self)
@@ -163,10 +173,11 @@ def _choices(policy: ContextPolicy) -> None:
         ("tailoring", TAILORINGS),
         ("timeline", TIMELINES),
         ("branch", BRANCHES),
+        ("skill_mode", SKILL_MODES),
     ):
         if getattr(policy, name) not in allowed:
             raise PolicyInvalid(name, f"must be one of {', '.join(allowed)}.")
-    for name in ("summarise", "cascade", "compact", "tailor", "session_tools", "preload_recall", "remember"):
+    for name in ("summarise", "cascade", "compact", "tailor", "session_tools", "preload_recall", "remember", "skills"):
         if not isinstance(getattr(policy, name), bool):
             raise PolicyInvalid(name, "must be true or false.")
     if not isinstance(policy.summary_model, str):
@@ -193,6 +204,8 @@ def _numbers(policy: ContextPolicy) -> None:
         ("history_runs", 0, 100_000, False),
         ("preload_memory", -1, 1_000, False),
         ("memory_messages", 0, 100_000, False),
+        ("skills_loaded", 0, 100, False),
+        ("skills_overview", 0, 1_000, False),
     ):
         value = getattr(policy, name)
         if value is None and optional:

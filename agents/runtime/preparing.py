@@ -14,6 +14,7 @@ from typing import Final
 
 from agents.runtime.context.assemble import Assembled, Frame, View, assemble
 from agents.runtime.context.injection import Block, blocks_of
+from agents.runtime.context.skillparts import ShownSkill
 from agents.runtime.context.window import GUESS, SHORTENED, Window
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Event, Preloaded, RunStarted, Stamped, Stored, Summarising
@@ -23,6 +24,7 @@ from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.remembering import remembered
 from agents.runtime.session import ModelCall
+from agents.runtime.skilled import Skilled
 from agents.runtime.summaries import Source
 from agents.runtime.summary.coverage import IN_RUN
 from agents.runtime.summary.making import Made, Making, Sent
@@ -44,10 +46,12 @@ class Preparing:
     def __init__(self, invocation: Invocation, policy: ContextPolicy, preloads: Sequence[Preload] = ()) -> None:
         self.policy = invocation.services.policy(invocation.agent_name, policy)
         self.assembled: Assembled | None = None
+        self.skilled = Skilled(invocation, self.policy)
         self._invocation = invocation
         self._preloads = tuple(preloads)
         self._window = GUESS
         self._blocks: tuple[Block, ...] = ()  # what was preloaded
+        self._skills: tuple[ShownSkill, ...] | None = None  # loaded for the next request
         self._calls = 0
         self._seen = 0  # events that the newest request was made of
         self._usage: Usage | None = None  # of the newest request that was answered, as the provider said
@@ -65,6 +69,7 @@ class Preparing:
         if not self._calls:
             async for event in self._preload():
                 yield event
+        self._skills = await self.skilled.shown()
         await self._look_for_newer()
         assembled = self._assemble(frame)
         metrics = self._invocation.services.metrics
@@ -138,7 +143,8 @@ class Preparing:
             window=self._window,
             rates=services.calibration.rates,
             sizes=services.sizes,
-            blocks=self._blocks,
+            blocks=self._blocks if self.skilled.overview is None else (self.skilled.overview, *self._blocks),
+            skills=self._skills,
         )
 
     async def _preload(self) -> AsyncGenerator[Event, None]:

@@ -41,6 +41,7 @@ from agents.runtime.session import (
     OpenRun,
     RunRequest,
 )
+from agents.runtime.skills.memoryskills import MemorySkills
 from agents.runtime.summary.asking import Summarizer
 from agents.runtime.tokens import Calibration, Uncalibrated
 from agents.runtime.tools import PermissionPolicy, Tool
@@ -169,7 +170,7 @@ class Around:
     """What stands around a run of `memory_runner`, with what it has unless a test says otherwise.
 
     knowledge: narrowed to what each run may use. recall: None = that of the store. summarizer: None = nobody writes
-    summaries. memories: None = nothing is remembered.
+    summaries. memories: None = nothing is remembered. skills: the library, of which each run gets a snapshot.
     """
 
     clock: Clock = field(default_factory=Clock)
@@ -182,6 +183,7 @@ class Around:
     summarizer: Summarizer | None = None
     calibration: Calibration = field(default_factory=Uncalibrated)
     memories: MemoryStore | None = None
+    skills: MemorySkills | None = None
     zone: tzinfo = UTC
 
 
@@ -213,6 +215,7 @@ def memory_runner(
             knowledge=around.knowledge.narrowed(opened.sources),
             recall=around.recall or MemoryRecall.of_run(sessions, opened),
             memories=around.memories,
+            skills=around.skills.snapshot() if around.skills is not None else None,
             zone=around.zone,
             metrics=around.metrics.of_run(opened.session.id, request.run_id),
             summarizer=around.summarizer,

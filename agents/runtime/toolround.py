@@ -15,14 +15,15 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.runtime import hooks as chains
-from agents.runtime.context.guard import guard
+from agents.runtime.context.guard import Family, guard
 from agents.runtime.errors import RunError, ToolFailed, ToolFailure
 from agents.runtime.events import Event, StateChanged, ToolProgress, ToolReturned, ToolStarted, ToolStatus
 from agents.runtime.interrupt import Interrupt, Interrupted
 from agents.runtime.invocation import Hooks, Invocation
 from agents.runtime.model import ToolCall
+from agents.runtime.remembering import said_in_turn
 from agents.runtime.surrogates import mended
-from agents.runtime.tools import Family, Permission, Tool, ToolContext, ToolResult, Verdict
+from agents.runtime.tools import Permission, Tool, ToolContext, ToolResult, Verdict
 from agents.runtime.toolset import Prepared
 
 logger = logging.getLogger(__name__)
@@ -244,6 +245,8 @@ class ToolRound:
             recall=invocation.services.recall,
             memories=invocation.services.memories,
             zone=invocation.services.zone,
+            said=partial(said_in_turn, invocation),
+            skills=invocation.skills,
             citations=invocation.citable().citations,
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,

@@ -11,21 +11,15 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactRef, ArtifactStore
+from agents.runtime.context.guard import Family
 from agents.runtime.events import ToolStatus
 from agents.runtime.knowledge import NO_KNOWLEDGE, Citation, Knowledge
 from agents.runtime.memory.memories import MemoryStore
+from agents.runtime.memory.sources import Said
 from agents.runtime.model import ToolSpec
 from agents.runtime.recall import NO_RECALL, Recall
 from agents.runtime.session import CancelToken
-
-
-class Family(StrEnum):
-    """How a result that is too long is cut at entry (context/guard.py)."""
-
-    GENERAL = "general"  # head and tail
-    SEARCH = "search"  # hits: title, text, source
-    SHELL = "shell"  # command, head and tail, exit status
-    FILES = "files"  # head, tail, how to read the rest
+from agents.runtime.skills.loaded import RunSkills
 
 
 class Verdict(StrEnum):
@@ -64,7 +58,8 @@ class ToolContext:
 
     progress: shows a line while the tool works, never blocks. state: a read-only view; write through ToolResult.state.
     citations: what earlier results gave to cite, by id. memories: of the person, None = nothing is remembered.
-    zone: the person's.
+    zone: the person's. said: what they typed since this turn began, in order. skills: of the run, None = there are
+    none.
     """
 
     owner_id: int
@@ -81,6 +76,8 @@ class ToolContext:
     recall: Recall = NO_RECALL
     memories: MemoryStore | None = None
     zone: tzinfo = UTC
+    said: Callable[[], tuple[Said, ...]] = lambda: ()
+    skills: RunSkills | None = None
     citations: Mapping[str, Citation] = field(default_factory=dict)
 
 

@@ -167,8 +167,7 @@ function notUsed(left) {
     link.className = "link link-quiet";
     link.dir = "auto";
     lead(link, one);
-    const label = one.message ? [named(one), where(one)].filter(Boolean).join(say("placeAnd")) : named(one);
-    link.textContent = one.message?.gone ? say("sourceGone", { place: label }) : label;
+    link.textContent = named(one);
     return at ? [say("unusedAnd"), link] : [link];
   }));
   return line;

@@ -80,8 +80,8 @@ export function settle(items, at) {
   });
 }
 
-// What the searches and readings of a run found and its answer does not cite, in the order it was found, each like a
-// citation without a passage. workbench/citations.py does it the same way.
+// The documents that a run's searches and readings found and its answer does not cite, in the order they were found,
+// each like a citation without a passage. workbench/citations.py does it the same way.
 export function unused(items) {
   const left = new Map(items.filter((i) => i.kind === "tool").flatMap(found).map((one) => [source(one), one]));
   for (const { citations = [] } of items) for (const one of citations) left.delete(source(one));
@@ -91,9 +91,7 @@ export function unused(items) {
 function found({ name: tool, data }) {
   const document = ({ documentId, version, name }) => ({ documentId, version, name });
   if (tool === "search_knowledge") return (data.hits ?? []).map(document);
-  if (tool === "read_document") return data.documentId ? [document(data)] : [];
-  if (tool !== "session_search") return [];
-  return (data.hits ?? []).map((hit) => ({ message: { threadId: hit.session_id, id: hit.message_id, at: hit.created }, name: hit.title }));
+  return tool === "read_document" && data.documentId ? [document(data)] : [];
 }
 
 // What one number stands for: the document, or the message.

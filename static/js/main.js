@@ -8,6 +8,7 @@ import { hints } from "hints";
 import { watchKeys } from "keys";
 import { watchLanding } from "landing";
 import { answerMarkdown } from "markdown";
+import { MemoryFoot } from "memoryfoot";
 import { Panel } from "panel";
 import { Pill } from "pill";
 import { Queue } from "queue";
@@ -63,6 +64,7 @@ const transcript = new Transcript({
   },
 });
 const versions = new Versions({ transcript, csrf });
+const memoryFoot = new MemoryFoot({ csrf, on: { address: () => transcript.address, told: () => transcript.marks() } });
 const upkeep = new Upkeep({ csrf, on: { address: () => transcript.address, told: () => transcript.marks() } });
 
 thread = new Thread(id, transcript.known, {
@@ -125,6 +127,7 @@ function pressed(e) {
     "rename-here": () => renameHere(`${transcript.address}rename/`, csrf),
     "stop-step": () => { thread.stopStep(button.dataset.call); button.disabled = true; composer.focus(); },
     line: () => versions.go(button),
+    memory: () => memoryFoot.act(button),
     starter: () => welcome.start(button, composer),
     undelete: () => gone.undo(transcript.address, csrf),
     "start-anew": () => gone.takeAlong(),

@@ -3,6 +3,7 @@
 // phase: idle, sending, running, stopping, done, stopped, failed, lost. seq: the last frame seen of runId.
 // gap: a frame is missing; the follower must attach again after `seq`. forked: it replaced what stood there before.
 // window: what the newest request takes of the model's window; summary: id of the newest summary the run made.
+// remembers: the model was shown memories.
 import * as items from "items";
 
 const OVER = new Set(["idle", "done", "stopped", "failed", "lost"]);
@@ -13,7 +14,7 @@ export function idle(threadId) {
   return {
     threadId, runId: null, seq: 0, phase: "idle", items: [], startedAt: null, endedAt: null, error: null,
     waiting: null, activities: {}, gap: false, early: false, forked: false, model: "", sources: null,
-    window: null, summarising: false, summary: "",
+    window: null, summarising: false, summary: "", remembers: false,
   };
 }
 
@@ -95,6 +96,7 @@ function apply(state, event, ours) {
 
 function custom(state, name, value, ours) {
   if (name === "workbench.context") return context(state, value, ours);
+  if (name === "workbench.memory") return { ...state, remembers: true };
   const change = { "workbench.citation": items.cited, "workbench.block": items.block }[name];
   return change ? { ...state, items: items.put(state.items, "text", value.messageId, (i) => change(i, value)) } : state;
 }

@@ -186,7 +186,7 @@ export class Thread {
     this.#askedId = "";
     this.#wantCancel = "";
     this.#parts.transcript.seen();
-    if (state.forked) this.#parts.transcript.marks();
+    if (state.forked || state.remembers) this.#parts.transcript.marks();
     refreshSidebar();
     this.#delivery.flush();
   }

@@ -1,4 +1,5 @@
 // Toasts: 5 s, or 10 s with Undo; the time stands still while one is pointed at or focused.
+import { clone, slot } from "words";
 
 export function watchToasts(group) {
   const start = () => { for (const toast of group.querySelectorAll(".toast:not([data-left])")) run(toast); };
@@ -13,7 +14,7 @@ export function watchToasts(group) {
 function run(toast) {
   let left = Number(toast.dataset.time || 5);
   toast.dataset.left = String(left);
-  const show = () => { const slot = toast.querySelector("[data-slot=left]"); if (slot) slot.textContent = `${left}\u00a0s`; };
+  const show = () => { const time = slot(toast, "left"); if (time) time.textContent = `${left}\u00a0s`; };
   show();
   const timer = setInterval(() => {
     if (!toast.isConnected) return clearInterval(timer);
@@ -30,4 +31,11 @@ function close(toast) {
   const hadFocus = toast.contains(document.activeElement);
   toast.remove();
   if (hadFocus) (document.getElementById("composer-text") ?? document.getElementById("main"))?.focus();
+}
+
+// Shows words in place of what stands there. kind: progress stays until the next, told goes by itself.
+export function tell(kind, words) {
+  const toast = clone(`t-${kind}`);
+  slot(toast, "text").textContent = words;
+  document.getElementById("toasts").replaceChildren(toast);
 }

@@ -1,5 +1,6 @@
 // What a person does with the whole conversation: "Summarise now", archive and back.
-import { clone, say, slot } from "words";
+import { tell } from "toast";
+import { say } from "words";
 
 const ASK_MS = 1_200;
 const SLOW_MS = 15_000;
@@ -76,11 +77,4 @@ export class Upkeep {
     const headers = { "X-CSRFToken": this.#csrf, "HX-Request": "true" };
     return fetch(`${this.#on.address()}${where}`, { method: "POST", headers }).catch(() => null);
   }
-}
-
-// kind: progress stays until the next, told goes by itself.
-function tell(kind, words) {
-  const toast = clone(`t-${kind}`);
-  slot(toast, "text").textContent = words;
-  document.getElementById("toasts").replaceChildren(toast);
 }

@@ -35,23 +35,19 @@ test("a document without a passage is led to as a whole", () => {
 const tool = (name, data) => ({ kind: "tool", name, data });
 const text = (...citations) => ({ kind: "text", citations });
 const hit = (documentId, version = 1) => ({ id: "k3f2ab", documentId, version, name: `${documentId}.md`, place: "" });
-const record = (id) => ({ session_id: "t", message_id: id, title: "Rent", created: "2026-05-03T14:02:00+00:00" });
 
 test("what was found and is not cited is left, once each, in the order it was found", () => {
   const items = [
     tool("search_knowledge", { hits: [hit("a"), hit("b"), hit("a"), hit("c", 1)] }),
     tool("read_document", { documentId: "c", name: "c.md", version: 2, anchor: "line 1" }),
-    tool("session_search", { hits: [record("u1"), record("u2")] }),
     text({ documentId: "b" }),
-    text({ message: { threadId: "t", id: "u2" } }),
   ];
   assert.deepEqual(unused(items), [
     { documentId: "a", version: 1, name: "a.md" },
     { documentId: "c", version: 2, name: "c.md" },
-    { message: { threadId: "t", id: "u1", at: "2026-05-03T14:02:00+00:00" }, name: "Rent" },
   ]);
 });
 
 test("other tools, and calls that failed, find nothing", () => {
-  assert.deepEqual(unused([tool("list_documents", { documents: 3 }), tool("search_knowledge", {}), tool("read_document", {}), text()]), []);
+  assert.deepEqual(unused([tool("list_documents", { documents: 3 }), tool("session_search", { hits: [{ session_id: "t", message_id: "u1" }] }), tool("search_knowledge", {}), tool("read_document", {}), text()]), []);
 });

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import combinations, product
 
 from django.utils import timezone
 
@@ -14,7 +15,7 @@ from agents.runtime.context.words import CONTINUE, FINISH
 from agents.runtime.events import Preloaded, Stored
 from agents.runtime.llm import LLMAgent, Offer
 from agents.runtime.model import ModelRequest, ToolSpec
-from agents.runtime.policy import ContextPolicy
+from agents.runtime.policy import MEMORY_TOOLS, ContextPolicy
 from agents.runtime.summaries import Summary
 from agents.runtime.summary.prompts import prompts_of
 from agents.runtime.summary.templates import LANGUAGES, PURPOSES
@@ -22,6 +23,7 @@ from agents.runtime.toolset import Toolset
 from agents.stores import policies
 from workbench.inspector import call as inspectedcall
 from workbench.inspector import rows as inspectedrows
+from workbench.inspector import skills as inspectedskills
 from workbench.inspector import words as inspectorwords
 from workbench.inspector.call import Call
 from workbench.inspector.parts import Known
@@ -66,7 +68,10 @@ def build(found: Found, call_id: str, whole: int = 0) -> Inspected:
     """Return the page of a conversation's run and one of its calls. whole: number of a part to show in full."""
     calls = inspectedrows.calls(found, call_id)
     events, own = inspectedrows.stored(found, calls)
-    known = _known(events, inspectedrows.summaries(found, (*calls.parts, *calls.parts_before)))
+    parts = (*calls.parts, *calls.parts_before)
+    remembered = inspectedrows.remembered(found, parts, events.values())
+    made_again = {**remembered, **inspectedskills.texts(found.session.owner_id, parts)}
+    known = _known(events, inspectedrows.summaries(found, parts), made_again)
     forks = inspectedrows.line(found, {one.fork for one in events.values()})
     address = Address.of(found, forks, events.values())
     run = found.run
@@ -97,8 +102,14 @@ def _waterfall(found: Found, run: Run, calls: Calls, own: Sequence[Stored]) -> W
 
 def _offers() -> list[tuple[LLMAgent, Offer]]:
     """Return what our agents' requests may begin with, whatever staff have set."""
-    with_and_without = (ContextPolicy(session_tools=on) for on in (True, False))
-    return [(agent, agent.offer(policy)) for policy in with_and_without for agent in wiring.agents()]
+    memory_tools = [named for count in range(len(MEMORY_TOOLS) + 1) for named in combinations(MEMORY_TOOLS, count)]
+    switches = list(product((True, False), repeat=2))
+    allowed = [
+        ContextPolicy(session_tools=past, skills=skills, memory_tools=named)
+        for past, skills in switches
+        for named in memory_tools
+    ]
+    return [(agent, agent.offer(policy)) for policy in allowed for agent in wiring.agents()]
 
 
 @cache
@@ -117,14 +128,14 @@ def _tools() -> Mapping[str, tuple[ToolSpec, ...]]:
     return {tools_sha256(specs): specs for specs in declared}
 
 
-def _known(events: Mapping[str, Stored], summaries: Mapping[str, Summary]) -> Known:
+def _known(events: Mapping[str, Stored], summaries: Mapping[str, Summary], made_again: Mapping[str, str]) -> Known:
     blocks = {
         sha256(text): text
         for stored in events.values()
         if isinstance(stored.record, Preloaded)
         for _kind, text in stored.record.blocks
     }
-    return Known(events=events, texts={**_texts(), **blocks}, tools=_tools(), summaries=summaries)
+    return Known(events=events, texts={**_texts(), **blocks, **made_again}, tools=_tools(), summaries=summaries)
 
 
 def _run_row(run: Run, address: Address, *, current: bool) -> RunRow:

@@ -66,7 +66,7 @@ def tag_of(part: PartRef) -> str:
         case "instruction":
             return "system"
         case "block":
-            return "recall" if part.tag == "recall" else "memory"
+            return {"recall": "recall", "skill": "skills", "skills": "skills"}.get(part.tag, "memory")
         case "context":
             return "open"
     if part.params.get("restored"):
@@ -78,7 +78,8 @@ def missing(part: PartRef, known: Known) -> str:
     """Return the sentence that says what is not there any more, "" if all is."""
     if known.has(part):
         return ""
-    kind = kind_of(part)
+    kind = kind_of(part) if "memories" not in part.params else "memory"
+    kind = part.tag if kind == "block" and part.tag in ("skill", "skills") else kind
     words = inspectorwords.missing()
     return words["event"] if kind in EVENTS else words.get(kind, words[UNREADABLE])
 
@@ -119,7 +120,7 @@ def name(part: PartRef, known: Known) -> str:
         case "summary":
             return _("Summary of earlier messages")
         case "block":
-            return _("Found in other conversations") if part.tag == "recall" else _("What is remembered")
+            return _block_name(part)
         case "context":
             return _("What the person had open")
         case _:
@@ -174,6 +175,14 @@ def messages_of(part: PartRef, known: Known) -> tuple[Citation, ...]:
     elif kind in EVENTS and stored is not None and isinstance(stored.record, AssistantMessage):
         found = (cited.citation for cited in stored.record.citations)
     return tuple({one.source: one for one in found if one.message_id}.values())
+
+
+def _block_name(part: PartRef) -> str:
+    if part.tag == "skill":
+        return _("Skill {name}").format(name=part.params.get("skill", ""))
+    if part.tag == "skills":
+        return _("Skills that can be loaded")
+    return _("Found in other conversations") if part.tag == "recall" else _("What is remembered")
 
 
 def _place(placement: str) -> str:

@@ -3,20 +3,26 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 
 from agents.models.event import Event
 from agents.models.job import Job
+from agents.models.memory import Memory as MemoryRow
 from agents.models.model_call import ModelCall
 from agents.models.run import Run
 from agents.models.session import Fork, Session
 from agents.models.summary import Summary as SummaryRow
-from agents.runtime.events import Stored
+from agents.runtime.context.digests import sha256
+from agents.runtime.events import RunStarted, Stored
+from agents.runtime.memory.preloading import block_of
 from agents.runtime.session import PartRef
 from agents.runtime.summaries import Summary
-from agents.stores import chains, events, modelcalls, summaryrows
+from agents.runtime.zones import zone_named
+from agents.stores import chains, events, memoryrows, modelcalls, summaryrows
 from workbench.inspector.parts import EVENTS, UNREADABLE, kind_of
 
 MOST_RUNS: Final = 200
@@ -166,7 +172,7 @@ def stored(found: Found, call: Calls) -> tuple[dict[str, Stored], tuple[Stored, 
     if refs:
         wanted |= Q(event_id__in=refs) & ~Q(event_id="")
     if call.before is not None and call.before.run_id not in (None, run.pk):
-        wanted |= Q(run_id=call.before.run_id, type="preloaded")
+        wanted |= Q(run_id=call.before.run_id, type__in=("preloaded", "run_started"))
     rows = Event.objects.of(found.session.owner_id).filter(session_id=found.session.pk).filter(wanted)
     every = list(_read(rows.order_by("position").values_list(*_COLUMNS)))
     return {one.id: one for one in every}, tuple(one for one in every if one.origin.run_id == run.client_id)
@@ -187,6 +193,32 @@ def summaries(found: Found, parts: Sequence[PartRef]) -> dict[str, Summary]:
         return {}
     rows = SummaryRow.objects.of(found.session.owner_id).filter(session_id=found.session.pk, summary_id__in=ids)
     return {row.summary_id: summary_of(row) for row in rows}
+
+
+def remembered(found: Found, parts: Sequence[PartRef], events: Iterable[Stored]) -> dict[str, str]:
+    """Return the texts of the parts that show memories, by their hash, as far as all of one are there and unchanged.
+
+    events: with the beginning of each run that the parts are of, which says where the person was. No statement if the
+    parts show none.
+    """
+    shown = {part.ref: tuple(map(str, (id for id, _ in part.params["memories"]))) for part in parts if _remembers(part)}
+    ids = {id for some in shown.values() for id in some}
+    if not ids:
+        return {}
+    rows = MemoryRow.objects.of(found.session.owner_id).filter(memory_id__in=ids)
+    there = {row.memory_id: memoryrows.load(row) for row in rows.select_related("superseded_by")}
+    zones = {zone_named(one.record.zone) for one in events if isinstance(one.record, RunStarted)}
+    texts = (
+        block_of([there[id] for id in some], zone or ZoneInfo(settings.TIME_ZONE))
+        for some in shown.values()
+        if all(id in there for id in some)
+        for zone in zones
+    )
+    return {sha256(text): text for text in texts}
+
+
+def _remembers(part: PartRef) -> bool:
+    return kind_of(part) == "block" and isinstance(part.params.get("memories"), list)
 
 
 def summary_of(row: SummaryRow) -> Summary:

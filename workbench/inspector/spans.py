@@ -16,7 +16,10 @@ from workbench.inspector.waterfall import Span
 
 ICONS: Final = {"search_knowledge": "search", "list_documents": "library", "read_document": "file",
                 "read_artifact": "file", "save_artifact": "edit", "edit_artifact": "edit",
-                "session_search": "search", "session_load": "file"}  # fmt: skip
+                "session_search": "search", "session_load": "file",
+                "memory_search": "search", "memory_load": "search", "memory_add": "edit", "memory_update": "edit",
+                "memory_delete": "edit", "memory_clear": "edit",
+                "skill_load": "file", "skill_list_docs": "library", "skill_select_docs": "file"}  # fmt: skip
 
 
 def facts(run: Run, calls: Sequence[ModelCall], own: Sequence[Stored]) -> tuple[tuple[str, str, str], ...]:

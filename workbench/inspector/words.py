@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from agents.models.model_call import ModelCall
-from agents.runtime.context.placeholders import EARLIER, FORCED, OVERSIZED, RESUMED
+from agents.runtime.context.placeholders import EARLIER, FORCED, OVERSIZED, RESUMED, SKILL
 from agents.runtime.session import RunStatus
 from workbench import wording
 from workbench.contextwords import number
@@ -19,6 +19,7 @@ def tags() -> dict[str, str]:
     return {
         "system": pgettext("part of a request", "system"),
         "tools": pgettext("part of a request", "tools"),
+        "skills": pgettext("part of a request", "skills"),
         "memory": pgettext("part of a request", "memory"),
         "summary": pgettext("part of a request", "summary"),
         "recall": pgettext("part of a request", "recall"),
@@ -71,6 +72,7 @@ def shortened() -> dict[str, str]:
         EARLIER: _("A large result of an earlier request."),
         OVERSIZED: _("Too large: only its beginning and end are shown."),
         RESUMED: _("Used in an earlier step that a summary covers."),
+        SKILL: _("The skill was loaded for what was asked then, and is not in force any more."),
     }
 
 
@@ -83,6 +85,9 @@ def missing() -> dict[str, str]:
         "instruction": _("The instruction was that of another version; its text is not kept."),
         "tools": _("The tools were declared by another program or another version; their declarations are not kept."),
         "block": _("Its text is not stored any more."),
+        "memory": _("Something of it was changed or deleted since. What is forgotten is kept nowhere."),
+        "skill": _("The skill was changed or deleted since, or its revision is not kept."),
+        "skills": _("The skills were changed since; the list of then is not kept."),
         "unreadable": _("It was written by another version and cannot be read."),
     }
 
@@ -117,6 +122,7 @@ def job_name(kind: str) -> str:
     return {
         "title": _("Job: find a title"),
         "summary": _("Job: look whether to summarise"),
+        "memory": _("Job: look for what to remember"),
         "read": _("Job: read a document"),
         "embed": _("Job: make vectors"),
     }.get(kind, _("Job: {kind}").format(kind=kind))

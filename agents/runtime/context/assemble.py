@@ -6,7 +6,7 @@ texts can render the same request again, and digests.request_sha256 says whether
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ from agents.runtime.context.injection import Block, covering, dated, inject
 from agents.runtime.context.projection import Viewpoint, project, visible
 from agents.runtime.context.rendering import render
 from agents.runtime.context.sizes import Sizes
-from agents.runtime.context.tailoring import tailor
+from agents.runtime.context.skillparts import ShownSkill, settle, unsaid
+from agents.runtime.context.tailoring import Tailored, tailor
 from agents.runtime.context.window import GUESS, Window, budget
 from agents.runtime.context.words import CONTINUE
 from agents.runtime.events import ContextCompacted, Stored, WindowUsed
@@ -26,7 +27,7 @@ from agents.runtime.summaries import Summary
 from agents.runtime.tokens import DEFAULT_RATES, Mix, Rates, measure, measure_tools
 
 METER_TAGS: Final = (
-    "system", "tools", "summary", "memory", "recall", "history", "results", "placeholder", "open", "dropped",
+    "system", "tools", "skills", "summary", "memory", "recall", "history", "results", "placeholder", "open", "dropped",
 )  # fmt: skip
 
 
@@ -46,7 +47,8 @@ class View(Viewpoint):
     """Who looks, and what they are shown besides the history.
 
     summaries: the newest of each scope, by filter key. window, rates: of the model that answers. sizes: mixes by event
-    id, owned by the caller, so that an event is measured once per run; None = measured anew. blocks: memory and recall.
+    id, owned by the caller, so that an event is measured once per run; None = measured anew. blocks: memory, recall,
+    the overview of skills. skills: those that are loaded, None = not known, and what results hold of skills stays.
     tailor: False = nothing is left out, whatever policy says, to see what the whole would take.
     """
 
@@ -55,6 +57,7 @@ class View(Viewpoint):
     rates: Rates = DEFAULT_RATES
     sizes: dict[str, Mix] | None = None
     blocks: tuple[Block, ...] = ()
+    skills: tuple[ShownSkill, ...] | None = None
     tailor: bool = True
 
 
@@ -92,34 +95,63 @@ def assemble(history: Sequence[Stored], frame: Frame, view: View) -> Assembled:
     the summaries, but not behind it. The same input gives the same bytes.
     """
     sizes = Sizes(view.rates, view.sizes)
-    events = {s.id: s for s in history}
-    seen = visible(history, view)
-    shown = covering(view.summaries, view.policy, view.filter_key)
-    projected = project(seen, view, sizes, shown)
-    framed = _frame_parts(frame, sizes)
-    blocks = dated(view.blocks, seen, view.filter_key)
-    parts = [*framed, *inject(projected.parts, events, shown, blocks, view.policy, sizes)]
-    if frame.tail:
-        parts.append(_text_part(frame.tail, sizes, kind="instruction", tag="tail"))
-    compacted = compact(
-        parts, events, decided(history, seen, view, sizes), view, sizes, frozenset(tool.name for tool in frame.tools)
-    )
-    tools_tokens = sum(part.tokens for part in framed if part.kind == "tools")
-    room = budget(view.window, view.policy, max_tokens=frame.max_tokens, tools_tokens=tools_tokens)
-    tailored = tailor(compacted.parts, events, budget=room, strategy=_strategy(view))
-    used = window_used(tailored.parts, view.window)
+    making = _Making(history, frame, view, sizes)
+    blocks = dated(view.blocks, making.seen, view.filter_key)
+    made = making.fitted(blocks)
+    # what a skill says may have gone with a summary, a step of compaction or a round that does not fit
+    while more := [block for block in unsaid(made.parts, making.events, view.skills) if block not in blocks]:
+        blocks = (*blocks, *more)
+        made = making.fitted(blocks)
+    used = window_used(made.parts, view.window)
     return Assembled(
-        request=_rendered(tailored.parts, events, frame, view),
-        parts=tuple(tailored.parts),
-        mix=sizes.total(tailored.parts),
+        request=_rendered(made.parts, making.events, frame, replace(view, blocks=blocks)),
+        parts=tuple(made.parts),
+        mix=sizes.total(made.parts),
         tokens=used.tokens,
         window_used=used,
-        compacted=compacted.step,
-        dropped_rounds=tailored.dropped_rounds,
-        overflow=tailored.overflow,
-        summary=shown.summary,
-        hidden=projected.hidden,
+        compacted=made.step,
+        dropped_rounds=made.dropped_rounds,
+        overflow=made.overflow,
+        summary=making.shown.summary,
+        hidden=making.projected.hidden,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted(Tailored):
+    step: ContextCompacted | None
+
+
+class _Making:
+    """What does not change while the blocks of one request are settled."""
+
+    def __init__(self, history: Sequence[Stored], frame: Frame, view: View, sizes: Sizes) -> None:
+        self.events = {s.id: s for s in history}
+        self.seen = visible(history, view)
+        self.shown = covering(view.summaries, view.policy, view.filter_key)
+        self.projected = project(self.seen, view, sizes, self.shown)
+        self._frame, self._view, self._sizes = frame, view, sizes
+        self._settled = decided(history, self.seen, view, sizes)
+        self._framed = _frame_parts(frame, sizes)
+        self._parts = settle(self.projected.parts, self.events, view.skills, sizes)
+
+    def fitted(self, blocks: Sequence[Block]) -> _Fitted:
+        """Return the parts of a request with these blocks, compacted and tailored."""
+        frame, view, sizes = self._frame, self._view, self._sizes
+        parts = [*self._framed, *inject(self._parts, self.events, self.shown, blocks, view.policy, sizes)]
+        if frame.tail:
+            parts.append(_text_part(frame.tail, sizes, kind="instruction", tag="tail"))
+        offered = frozenset(tool.name for tool in frame.tools)
+        compacted = compact(parts, self.events, self._settled, view, sizes, offered)
+        tools_tokens = sum(part.tokens for part in self._framed if part.kind == "tools")
+        room = budget(view.window, view.policy, max_tokens=frame.max_tokens, tools_tokens=tools_tokens)
+        tailored = tailor(compacted.parts, self.events, budget=room, strategy=_strategy(view))
+        return _Fitted(
+            parts=tailored.parts,
+            dropped_rounds=tailored.dropped_rounds,
+            overflow=tailored.overflow,
+            step=compacted.step,
+        )
 
 
 def _rendered(parts: Sequence[PartRef], events: Mapping[str, Stored], frame: Frame, view: View) -> ModelRequest:
@@ -165,7 +197,7 @@ def _meter_tag(part: PartRef) -> str:
         case "system" | "tools" | "summary" | "placeholder" | "dropped":
             return part.kind
         case "block":
-            return part.tag
+            return "skills" if part.tag == "skill" else part.tag
         case "context":
             return "open"
         case _:

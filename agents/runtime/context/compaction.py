@@ -198,7 +198,7 @@ class _Compacting:
             params={**how, **params},
         )
         return self.sizes.part(
-            partial(_measured, stored, made),
+            partial(measured_short, stored, made),
             kind=made.kind,
             ref=made.ref,
             tag=made.tag,
@@ -237,7 +237,8 @@ class _Compacting:
         return size > self.view.policy.compact_over and estimate(short_arguments(arguments)) < size
 
 
-def _measured(stored: Stored, part: PartRef) -> Mix:
+def measured_short(stored: Stored, part: PartRef) -> Mix:
+    """Return the mix of a result that is shown as its placeholder says."""
     assert isinstance(stored.record, ToolReturned)
     if part.params.get("foreign"):
         return measure(told_text(stored, part))

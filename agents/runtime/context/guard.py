@@ -6,12 +6,23 @@ exit status at the end, files keep the beginning, everything else head and tail.
 
 import hashlib
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactNotKept, ArtifactRef, ArtifactStore
 from agents.runtime.events import ToolReturned
-from agents.runtime.tools import Family
 
 NOTE_BYTES = 400  # room for the note in the middle, so that the guarded text stays inside the limit
+
+
+class Family(StrEnum):
+    """How a result that is too long is cut."""
+
+    GENERAL = "general"  # head and tail
+    SEARCH = "search"  # hits: title, text, source
+    SHELL = "shell"  # command, head and tail, exit status
+    FILES = "files"  # head, tail, how to read the rest
+
+
 _HEAD_SHARE = {Family.GENERAL: 0.7, Family.SEARCH: 1.0, Family.SHELL: 0.4, Family.FILES: 0.85}
 
 

@@ -1,4 +1,5 @@
-"""What a request shows beside the conversation's own messages, and where: memory, summary, recall, in this order.
+"""What a request shows beside the conversation's own messages, and where: the overview of skills in the system message,
+then memory, summary, recall, loaded skills, in this order.
 
 In the system message: behind the instruction, after a blank line. In a user message: in front of the first message of
 a person that the request holds, or as a message of its own before everything else if it holds none. With the turn, for
@@ -7,9 +8,9 @@ the same; so nothing before it changes when memory does, and what is no longer r
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from agents.runtime.context.digests import sha256
 from agents.runtime.context.sizes import Sizes
@@ -25,10 +26,11 @@ from agents.runtime.tokens import measure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A text put before the model without being asked for. kind: memory or recall. Untrusted.
+    """A text put before the model without being asked for. kind: memory, recall, skills or skill. Untrusted.
 
     citations: those that it names as `[[c:ID]]`, which the model may cite. memories: (id, version) of those in it.
-    since: position of the person's message since which every turn had it; 0 = only the one that is answered.
+    since: position of the person's message since which every turn had it; 0 = only the one that is answered. params:
+    kept with its part, JSON: what the text can be made of again.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class Block:
     citations: tuple[Citation, ...] = ()
     memories: tuple[tuple[str, int], ...] = ()
     since: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def was_in(self, loaded: Sequence[Preloaded]) -> bool:
         """Return whether one of these records is of the same block."""
@@ -129,11 +132,14 @@ def inject(
     said = [i for i, part in enumerate(parts) if _from_person(part, events)]
     turns = [i for i in said if is_turn(events[parts[i].ref])]
     placement = policy.preload_placement if turns or policy.preload_placement != "turn" else "user"
-    memory, recall = (_blocks(kind, blocks, placement, sizes, not said) for kind in ("memory", "recall"))
-    summaries = [(part, 0) for part in _summaries(shown, policy, sizes, not said)]
+    alone = not said
+    overview = _blocks("skills", blocks, "system", sizes, alone)
+    memory, recall = (_blocks(kind, blocks, placement, sizes, alone) for kind in ("memory", "recall"))
+    skills = _blocks("skill", blocks, "turn" if turns else "user", sizes, alone)
+    summaries = [(part, 0) for part in _summaries(shown, policy, sizes, alone)]
     in_system: list[PartRef] = []
     in_front: dict[int, list[PartRef]] = {}
-    for part, since in (*memory, *summaries, *recall):
+    for part, since in (*overview, *memory, *summaries, *recall, *skills):
         if part.params["placement"] == "system":
             in_system.append(part)
             continue
@@ -173,17 +179,14 @@ def _summaries(shown: Covering, policy: ContextPolicy, sizes: Sizes, alone: bool
 
 def _blocks(kind: str, blocks: Sequence[Block], placement: str, sizes: Sizes, alone: bool) -> list[tuple[PartRef, int]]:
     place = _place(placement, alone)
-    return [
-        (
-            sizes.part(
-                partial(measure, block_text(kind, block.text)),
-                kind="block",
-                ref=sha256(block.text),
-                tag=kind,
-                params={**place, "memories": [list(one) for one in block.memories]} if block.memories else place,
-            ),
-            block.since,
-        )
-        for block in blocks
-        if block.kind == kind and block.text.strip()
-    ]
+    out = []
+    for block in blocks:
+        if block.kind != kind or not block.text.strip():
+            continue
+        params = {**place, **block.params}
+        if block.memories:
+            params["memories"] = [list(one) for one in block.memories]
+        measured = partial(measure, block_text(kind, block.text))
+        part = sizes.part(measured, kind="block", ref=sha256(block.text), tag=kind, params=params)
+        out.append((part, block.since))
+    return out

@@ -14,6 +14,7 @@ FORCED: Final = "forced"  # pass 0: this tool's results are never kept
 EARLIER: Final = "earlier_request"  # pass 1
 OVERSIZED: Final = "oversized"  # pass 2: head and tail
 RESUMED: Final = "current_invocation_summary"  # of the round that goes on behind a summary
+SKILL: Final = "skill_past"  # the text of a skill that is not loaded any more, or stands elsewhere
 READ_TOOL: Final = "read_artifact"
 
 
@@ -30,6 +31,12 @@ def result_params(returned: ToolReturned, why: str, offered: frozenset[str]) -> 
 
 def placeholder(event_id: str, returned: ToolReturned, params: Mapping[str, Any]) -> str:
     """Return what the model reads in place of the result."""
+    if params["why"] == SKILL:
+        name = returned.data.get("skill", "")
+        return (
+            f'[The text of the skill "{name}" stood here. It was loaded for what was asked then, and this text of it '
+            "is not in force now. If the skill is needed and not shown elsewhere, load it with skill_load.]"
+        )
     if params["why"] == OVERSIZED:
         content, head, tail = returned.content, params["head"], params["tail"]
         marker = _marker(event_id, returned, params, len(content) - head - tail)
