@@ -31,6 +31,7 @@ class House:
 
 
 Open = Callable[..., Desk]
+EXTRACTING = "memory_supersede"  # no run offers this tool
 
 
 @pytest.fixture(scope="package")
@@ -42,16 +43,29 @@ def browser() -> Iterator[Browser]:
 
 
 class Scripted(ModelServer):
-    """Scripts are for conversations: the job that finds a title brings no tools and gets a title."""
+    """Scripts are for conversations: the job that finds a title brings no tools and gets a title, and the one that
+    looks for what to remember, alone with a tool of that name, finds nothing."""
 
     def _accept(self, request: Received) -> Reply:
-        if request.path.endswith("/chat/completions") and not request.body.get("tools"):
-            return Reply(steps=(*text("A fitting title"), *finish()))
+        if request.path.endswith("/chat/completions"):
+            if not _tools(request):
+                return Reply(steps=(*text("A fitting title"), *finish()))
+            if EXTRACTING in _tools(request):
+                return Reply(steps=(*text("Nothing to remember."), *finish()))
         return cited(super()._accept(request), request)
+
+    @property
+    def asked(self) -> list[Received]:
+        """The requests for answers so far."""
+        return [chat for chat in self.chats if (names := _tools(chat)) and EXTRACTING not in names]
 
     def forget(self) -> None:
         with self._changed:
             self._replies.clear()
+
+
+def _tools(request: Received) -> list[str]:
+    return [tool["function"]["name"] for tool in request.body.get("tools") or ()]
 
 
 def cited(reply: Reply, request: Received) -> Reply:

@@ -182,7 +182,7 @@ def test_edited_message_starts_anew_from_there(desk: Open, model: ModelServer) -
     page.settles()
     page.page.reload()
     expect(page.said.locator(".msg-body")).to_have_text(["Second wording"])
-    asked = [chat for chat in model.chats if chat.body.get("tools")][-1]
+    asked = model.asked[-1]
     assert [m["content"] for m in asked.body["messages"] if m["role"] == "user"] == ["Second wording"]
 
 

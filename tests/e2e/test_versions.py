@@ -40,7 +40,7 @@ def stepper(where: Locator, now: str) -> Locator:
 
 def last_asked(model: ModelServer) -> list[str]:
     """What the model was shown last of what was said and answered."""
-    asked = [chat for chat in model.chats if chat.body.get("tools")][-1]
+    asked = model.asked[-1]
     return [m["content"] for m in asked.body["messages"] if m["role"] in ("user", "assistant")]
 
 
@@ -141,8 +141,9 @@ def test_run_that_begins_while_the_transcript_comes_stays_on_the_page(
     desk: Open, model: ModelServer, gate: threading.Event
 ) -> None:
     page = retried(desk().new(), model)
+    before = stepper(page.answer, "2 / 2").get_by_role("button", name="Previous version")
     page.page.evaluate(BODIES_WAIT)
-    stepper(page.answer, "2 / 2").get_by_role("button", name="Previous version").click()
+    before.click()
     page.page.wait_for_function("() => window.letBodyIn")
     model.script(Reply(steps=(*text("Slowly"), Gate(gate), *finish())))
     page.ask("And now?")
@@ -163,7 +164,7 @@ def test_model_is_chosen_for_this_conversation_and_named_under_its_answers(desk:
     page.ask("Who are you?")
     page.settles()
     expect(page.answer.locator(".msg-meta")).to_contain_text("smaller · ")
-    assert [chat for chat in model.chats if chat.body.get("tools")][-1].body["model"] == "smaller"
+    assert model.asked[-1].body["model"] == "smaller"
     page.page.reload()
     expect(choice).to_have_value("smaller")
     expect(page.answer.locator(".msg-meta")).to_contain_text("smaller · ")
