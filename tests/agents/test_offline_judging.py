@@ -109,6 +109,16 @@ def test_a_short_open_line_above_text_is_a_heading() -> None:
     assert [unit.text for unit in units_of("pier.txt", PIER) if unit.is_heading] == ["Opening", "Tickets"]
 
 
+def test_a_clause_of_a_contract_is_text_and_its_title_a_heading() -> None:
+    text = "第一章 总则\n\n第一条 租赁期为两年，自2026年3月1日起算。\n\n第二条 押金\n\n押金为九千元。\n"
+    assert [(unit.text, unit.is_heading) for unit in units_of("合同.txt", text)] == [
+        ("第一章 总则", True),
+        ("第一条 租赁期为两年，自2026年3月1日起算。", False),
+        ("第二条 押金", True),
+        ("押金为九千元。", False),
+    ]
+
+
 def test_rows_of_a_cited_table_have_its_header_and_its_citation() -> None:
     text = (
         "1 passage from 1 of 1 document, best first:\n\n"
