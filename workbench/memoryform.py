@@ -152,5 +152,10 @@ def _week(typed: str, zone: tzinfo) -> Period | None:
     before, after = map(re.escape, _("week of {day}").split("{day}"))
     said = re.fullmatch(rf"{before}(\d{{4}}-\d\d-\d\d){after}", typed)
     first = dates.read(said[1], zone) if said else None
-    last = dates.read((first.start.astimezone(zone).date() + timedelta(days=6)).isoformat(), zone) if first else None
-    return Period(start=first.start, end=last.end, precision=Precision.WEEK) if first and last else None
+    if first is None:
+        return None
+    try:
+        last = dates.read((first.start.astimezone(zone).date() + timedelta(days=6)).isoformat(), zone)
+    except OverflowError:  # the last week that there is
+        return None
+    return Period(start=first.start, end=last.end, precision=Precision.WEEK) if last else None

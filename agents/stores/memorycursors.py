@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet, Subquery
 
 from agents.models.event import Event
 from agents.models.memory import MemoryCursor, MemorySetting
@@ -119,6 +119,18 @@ def move(part: Part, up_to: int, *, extracted_at: datetime | None) -> None:
     MemoryCursor.objects.of(part.owner_id).filter(session_id=part.session_id).update(position=up_to, **more)
 
 
+def replaced(part: Part, position: int) -> tuple[tuple[datetime, str], ...]:
+    """Return when a person sent what the line shows no more, and its text, in order, for a message that may stand in
+    the place of one of them: the first of its fork. For another, nothing."""
+    messages = Event.objects.of(part.owner_id).filter(session_id=part.session_id, type="user_message")
+    fork = messages.filter(position=position).values("fork")[:1]
+    if messages.filter(fork=Subquery(fork), position__lt=position).exists():
+        return ()
+    rows = _edited_away(part.owner_id, part.session_id, part.line).filter(position__lt=position)
+    texts = rows.values_list("at", "payload__parts")
+    return tuple((at, "\n".join(one.get("text", "") for one in parts or ())) for at, parts in texts)
+
+
 def on_line(owner_id: int, session_id: int, line: Line, event_ids: Iterable[str]) -> dict[str, bool]:
     """Return of each of these events whether the line shows it; those of other conversations are left out."""
     rows = Event.objects.of(owner_id).filter(session_id=session_id, event_id__in=[id for id in event_ids if id])
@@ -149,8 +161,13 @@ def _started(owner_id: int, session_id: int, runs: set[str]) -> dict[str, RunSta
 
 
 def _abandoned(session: Session, line: Line, since: int, up_to: int) -> tuple[tuple[int, str], ...]:
+    rows = _edited_away(session.owner_id, session.pk, line).filter(position__gt=since, position__lte=up_to)
+    return tuple(rows.values_list("position", "run__client_id"))
+
+
+def _edited_away(owner_id: int, session_id: int, line: Line) -> QuerySet[Event]:
+    """Return what a person typed that the line shows no more, in order."""
     visible = reduce(or_, (Q(fork=fork, position__lte=last) for fork, last in line))
     typed = Q(payload__kind__isnull=True) | Q(payload__kind=UserMessageKind.STEER.value)  # TURN is left out there
-    rows = Event.objects.of(session.owner_id).filter(typed, session=session, type="user_message").exclude(visible)
-    rows = rows.filter(position__gt=since, position__lte=up_to).order_by("position")
-    return tuple(rows.values_list("position", "run__client_id"))
+    rows = Event.objects.of(owner_id).filter(typed, session_id=session_id, type="user_message").exclude(visible)
+    return rows.order_by("position")

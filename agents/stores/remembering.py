@@ -5,7 +5,7 @@ owner's lock. Sync, on Django's connection.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ from agents.runtime.memory.memories import (
 )
 from agents.runtime.memory.policies import Decision, Operation, Reason, Verb, decide, hashes_of
 from agents.runtime.memory.sources import Said
+from agents.runtime.memory.words import normalised
 from agents.stores import memorycursors
 from agents.stores.memorycursors import ABANDONED, Part
 from agents.stores.memoryrows import MemoryRows, lock
@@ -180,12 +181,24 @@ class _Keeping:
         meant = [m for m in held if reading.known is None or m.id in reading.known or m.id in same.values()]
         # what these messages had deleted does not bury what they say after it
         graves = [grave for grave in self.rows.buried(hashes_of(operations)) if grave.at < self.began]
+        if graves and self._part.forked:
+            operations = [self._first_said(operation) for operation in operations]
         for decision in decide(operations, meant, graves, asked=forgetting(reading.said)):
             operation = decision.operation
             about = same.get(content_hash(operation.draft), "") if operation.draft else ""
             self._decided(decision, _position(operation, reading.said), about)
         for verb, reason in reading.unread:
             self.note(reading.said[-1].origin.position, proposed=verb, reason=reason)
+
+    def _first_said(self, operation: Operation) -> Operation:
+        """Date what an edited message repeats by when it was said first: to change another word of a message is not to
+        say all of it again, and what was deleted since stays deleted."""
+        draft = operation.draft
+        if draft is None or draft.origin is None or operation.said_at is None:
+            return operation
+        words, earlier = normalised(draft.text), memorycursors.replaced(self._part, draft.origin.position)
+        before = [at for at, text in earlier if words in normalised(text)]
+        return replace(operation, said_at=min((operation.said_at, *before)))
 
     def note(self, position: int, *, run: str | None = None, **fields: Any) -> None:
         """Keep what came of one operation. position: of the message it comes from."""

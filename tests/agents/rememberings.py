@@ -53,9 +53,9 @@ def waiting(kind: str = jobs.MEMORY) -> list[int]:
     return list(Job.objects.filter(kind=kind, status=Job.Status.QUEUED).order_by("pk").values_list("pk", flat=True))
 
 
-async def work() -> None:
+async def work(kind: str = jobs.MEMORY) -> None:
     """Do what jobs wait, each as a worker does it: in a thread of its own, and put back or buried if it fails."""
-    for job_id in await db.in_thread(waiting)():
+    for job_id in await db.in_thread(waiting)(kind):
         await asyncio.to_thread(_as_a_worker, job_id)
 
 
@@ -98,15 +98,15 @@ async def cursor(owner_id: int) -> int:
     return row.position if row else 0
 
 
-async def statuses() -> list[str]:
+async def statuses(kind: str = jobs.MEMORY) -> list[str]:
     """Return how the jobs stand, in order."""
-    rows = Job.objects.filter(kind=jobs.MEMORY).order_by("pk").values_list("status", flat=True)
+    rows = Job.objects.filter(kind=kind).order_by("pk").values_list("status", flat=True)
     return await db.in_thread(lambda: list(rows))()
 
 
-async def due_again() -> None:
+async def due_again(kind: str = jobs.MEMORY) -> None:
     """Let a job that failed be due at once."""
-    await db.in_thread(Job.objects.filter(kind=jobs.MEMORY, status=Job.Status.QUEUED).update)(next_at=AT)
+    await db.in_thread(Job.objects.filter(kind=kind, status=Job.Status.QUEUED).update)(next_at=AT)
 
 
 async def taken(owner_id: int, session_id: int) -> jobs.Claim:

@@ -285,6 +285,19 @@ async def test_a_load_gives_the_latest_and_no_more_than_asked_for(house: House) 
     assert [hit["id"] for hit in two.data["results"]] == ["m12", "m11"]
 
 
+async def test_what_the_tools_return_never_becomes_a_file_that_outlives_a_deletion(house: House) -> None:
+    talk = Talk(house)
+    for n in range(20):
+        await talk.memories.add(draft(f"{n} " + "蜂" * 1_900))
+    emitted = await talk.say(
+        "Hello.",
+        turn(call("c1", "memory_search", {"query": "蜂蜂"}), call("c2", "memory_load", {"limit": 100})),
+    )
+    for returned in of(emitted, ToolReturned):
+        assert (returned.artifact, returned.data["count"]) == (None, 2)
+        assert returned.content.endswith("more are left out here. Search for what you need.)")
+
+
 async def test_a_muted_memory_is_shown_to_no_model_and_changed_by_none(house: House) -> None:
     store = house.shelves.of(1)
     memory = (await store.add(draft("I keep bees in Lund"))).memory

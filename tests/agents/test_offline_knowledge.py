@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents.presets import assistant
-from agents.providers.offline.asking import Comparison, comparison
+from agents.providers.offline.asking import Comparison, comparison, replacement, report_topic
 from agents.providers.offline.model import OfflineModel
 from agents.providers.offline.words import CHINESE, ENGLISH
 from agents.runtime.events import AssistantMessage, Emitted, UserMessage
@@ -237,6 +237,11 @@ def test_what_two_things_are_compared_on_is_no_part_of_the_second(joint: str) ->
 )
 def test_what_two_things_are_compared_on_may_stand_before_them(words: str, asked: tuple[str, str, str]) -> None:
     assert comparison(words) == Comparison(first=asked[0], second=asked[1], on=asked[2])
+
+
+@pytest.mark.parametrize("text", ["I live in Rome. " * 6_500, "我住在北京" * 20_000, '把"a' * 30_000, "写一" * 50_000])
+def test_a_long_text_is_looked_at_in_no_time(text: str) -> None:
+    assert (comparison(text), replacement(text), report_topic(text)) == (None, None, None)
 
 
 async def test_what_two_places_say_alike_stands_once_in_a_comparison() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -213,3 +214,13 @@ async def test_nobody_reads_what_was_edited_away_after_a_cursor_is_lost(alice: i
     await db.in_thread(MemoryCursor.objects.of(alice).delete)()
     await told(alice, "Thanks.", at=timezone.now())
     assert await history(alice) == []
+
+
+async def test_what_was_deleted_does_not_come_back_when_another_word_of_its_message_is_edited(alice: int) -> None:
+    await told(alice, "I live in Rome. Wat is two and two?")
+    await PgMemories(alice).delete((await only(alice)).id, by=Source.PERSON)
+    later = timezone.now() + timedelta(minutes=1)
+    await told(alice, "I live in Rome. What is two and two?", fork_after=0, at=later)
+    assert (await texts(alice), (await changes(alice))[-1]) == ([], ("add", "", "buried"))
+    await told(alice, "I live in Rome.", at=later)
+    assert await texts(alice) == ["I live in Rome"], "said in a message of its own, it is said again"

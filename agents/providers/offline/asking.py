@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from agents.providers.offline.terms import names, stem, subjects, terms
 
 MOST_WORDS = 16  # of a query
+# The patterns take for ever over long texts, and what is longer is a document.
+MOST_CHARS = 600  # of a question that compares
+MOST_CHARS_CHANGED = 4_000  # of a message that asks for an exact change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ _COMPARISONS = tuple(
 _LIST = re.compile(
     r"^\W*(?:please )?(?:list|enumerate|name|show me|give me)\b(?: me)? (?:all|every|each|the|a list of)\b"
     r"|^\W*(?:which|what) (?:\w+ ){1,5}(?:are there|exist|are (?:listed|named|mentioned))\b"
-    r"|\bwhat are (?:all )?the\b.*s\b"
+    r"|\bwhat are (?:all )?the\b.{0,300}s\b"
     r"|有哪些|^\W*(?:请)?(?:列出|列举|罗列)|都有(?:什么|谁)|分别是(?:什么|哪些|谁)",
     re.IGNORECASE,
 )
@@ -64,9 +67,9 @@ _REPORT = re.compile(
     r"|briefing|dossier)\b"
     r"(?:\s+(?:on|about|of|for|regarding|covering)\s+(?P<topic>[^.?!]+))?"
     r"|(?:写|做|出|生成|整理|准备|起草|撰写|给我)(?:成|出)?(?:一[份个篇])?(?:关于|有关"
-    r"|针对)?(?P<topic2>[^，。？！]*?)的?(?:报告|简报)(?:书)?"
+    r"|针对)?(?P<topic2>[^，。？！]{0,200}?)的?(?:报告|简报)(?:书)?"
     r"(?:(?:[：:]|[，,]?(?:内容|主题)?是?(?:关于|有关))\s*(?P<topic4>[^，。？！]+))?"
-    r"|(?:把|将|就|根据|围绕)(?P<topic3>[^，。？！]+?)(?:写成|整理成|做成|写|做)(?:一[份个篇])?(?:报告|简报)",
+    r"|(?:把|将|就|根据|围绕)(?P<topic3>[^，。？！]{1,200}?)(?:写成|整理成|做成|写|做)(?:一[份个篇])?(?:报告|简报)",
     re.IGNORECASE,
 )
 _TOPIC_END = re.compile(r"\s+(?:and|then)\s+(?:save|store|call|name)\b.*$|\s+as\s+\S+\.\w+$", re.IGNORECASE)
@@ -96,7 +99,7 @@ _FOLLOWS = re.compile(
 
 def comparison(text: str) -> Comparison | None:
     """Return what is to be held against what, or None."""
-    for pattern in _COMPARISONS:
+    for pattern in _COMPARISONS if len(text) <= MOST_CHARS else ():
         if found := pattern.search(text.strip()):
             part = found.groupdict()
             on = (part.get("on") or part.get("on2") or "").strip()
@@ -125,7 +128,7 @@ def report_topic(text: str) -> str | None:
 
 def replacement(text: str) -> Replacement | None:
     """Return the exact change to a file that is asked for, or None."""
-    for pattern in _REPLACEMENTS:
+    for pattern in _REPLACEMENTS if len(text) <= MOST_CHARS_CHANGED else ():
         if found := pattern.search(text):
             return Replacement(name=found["name"] or "", old=found["old"], new=found["new"])
     return None

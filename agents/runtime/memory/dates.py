@@ -13,6 +13,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
 
+_FIRST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+_LAST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+
 
 class Precision(StrEnum):
     YEAR = "year"
@@ -24,7 +27,8 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A stretch of time. start: inclusive, end: exclusive; both in UTC. Raises ValueError if that is not so."""
+    """A stretch of time. start: inclusive, end: exclusive; both in UTC, and at least a day away from the first and the
+    last that there is, so that every time zone has them. Raises ValueError if that is not so."""
 
     start: datetime
     end: datetime
@@ -33,6 +37,8 @@ class Period:
     def __post_init__(self) -> None:
         if self.start.utcoffset() != timedelta(0) or self.end.utcoffset() != timedelta(0) or self.end <= self.start:
             raise ValueError("a period begins before it ends, both in UTC")
+        if self.start < _FIRST or self.end > _LAST:
+            raise ValueError("no time that every zone has")
 
     def holds(self, other: "Period") -> bool:
         """Return whether the other lies within this one."""
@@ -176,27 +182,30 @@ def _period(span: _Span, zone: tzinfo) -> Period | None:
 
 def _mention(text: str, match: "re.Match[str]", span: _Span, zone: tzinfo) -> Mention | None:
     """Return the mention, with the time of day that stands beside it."""
-    start, end = match.start(), match.end()
-    if span.precision is Precision.DAY:
-        clock = _AFTER_EN.match(text, end) or _AFTER_ZH.match(text, end)
-        before = None if clock else _BEFORE_EN.search(text[:start])
-        minutes = _minutes(clock or before)
-        if minutes is not None:
-            day = datetime(span.first.year, span.first.month, span.first.day, tzinfo=zone)
-            at = (day + timedelta(minutes=minutes)).astimezone(UTC)
-            period = Period(start=at, end=at + timedelta(minutes=1), precision=Precision.MINUTE)
-            if clock:
-                return Mention(start=start, end=clock.end(), period=period)
-            assert before is not None
-            return Mention(start=before.start(), end=end, period=period)
+    if span.precision is Precision.DAY and (timed := _timed(text, match, span.first, zone)):
+        return timed
     whole = _period(span, zone)
-    return Mention(start=start, end=end, period=whole) if whole else None
+    return Mention(start=match.start(), end=match.end(), period=whole) if whole else None
 
 
-def _minutes(match: "re.Match[str] | None") -> int | None:
-    """Return the minutes since midnight of a time of day; None if it is none."""
-    if match is None:
+def _timed(text: str, match: "re.Match[str]", first: date, zone: tzinfo) -> Mention | None:
+    """Return the mention of a day with the time of day beside it; None if none can be read there."""
+    start, end = match.span()
+    clock = _AFTER_EN.match(text, end) or _AFTER_ZH.match(text, end)
+    beside = clock or _BEFORE_EN.search(text[:start])
+    if beside is None:
         return None
+    try:
+        day = datetime(first.year, first.month, first.day, tzinfo=zone)
+        at = (day + timedelta(minutes=_minutes(beside))).astimezone(UTC)
+        period = Period(start=at, end=at + timedelta(minutes=1), precision=Precision.MINUTE)
+    except (ValueError, OverflowError):  # 一两点, 25:00
+        return None
+    return Mention(start=min(start, beside.start()), end=max(end, beside.end()), period=period)
+
+
+def _minutes(match: "re.Match[str]") -> int:
+    """Return the minutes since midnight of a time of day. Raises ValueError if it is none."""
     part = match.groupdict()
     hour, minute = _number(part["hour"] or ""), _number(part.get("minute") or "0")
     if part.get("half"):
@@ -206,7 +215,9 @@ def _minutes(match: "re.Match[str] | None") -> int | None:
         hour += 12
     elif (half_day == "am" and hour == 12) or (half_day == "凌晨" and hour == 12):
         hour = 0
-    return hour * 60 + minute if 0 <= hour < 24 and 0 <= minute < 60 else None
+    if not (0 <= hour < 24 and 0 <= minute < 60):
+        raise ValueError("no time of day")
+    return hour * 60 + minute
 
 
 def _instant(match: "re.Match[str]", zone: tzinfo) -> Period | None:
@@ -227,7 +238,7 @@ def _instant(match: "re.Match[str]", zone: tzinfo) -> Period | None:
 def _number(text: str) -> int:
     """Return the number that digits, an English or a Chinese word stand for, 0 to 99. Raises ValueError."""
     text = text.lower()
-    if text.isascii():
+    if text.isascii() or text.isdecimal():
         return 1 if text in ("a", "an") else _SMALL[text] if text in _SMALL else int(text)
     tens, ten, ones = text.rpartition("十")
     if ten:

@@ -44,7 +44,7 @@ _ALL = re.compile(
     rf"{_START}(?:forget|delete|erase|clear|wipe|remove)\s+(?:absolutely\s+)?(?:everything|all|your (?:entire|"
     rf"whole) memory)"
     r"(?:\s+(?:of|the|your|you|know|have|stored|saved|remember(?:ed)?|learned|learnt|that|ever|i|told|information|data|"
-    r"facts|notes|things|(?:have|you|i)['’]ve|you['’]ve))*"
+    r"facts|notes|things|(?:have|you|i)['’]ve))*"
     rf"\s+(?:{_MINE}|you (?:remember|(?:have )?(?:stored|saved|remembered))\s*[.!]?$)"
     rf"|{_START}(?:clear|wipe|erase|delete) (?:all (?:of )?)?your (?:entire |whole )?memor(?:y|ies)\s*[.!]?$",
     re.IGNORECASE,
@@ -57,9 +57,15 @@ _ALL_HAN = re.compile(
     rf"|{_START_HAN}把(?:你)?(?:关于我|有关我|对我)的?(?:所有|全部|一切)[^，,]{{0,8}}(?:忘|删|清)"
     rf"|{_START_HAN}把(?:所有|全部|一切)(?:关于我|有关我)的[^，,]{{0,8}}(?:忘|删|清)"
 )
+# "Forget the report" speaks of what is being done here; "forget the report I told you about" of what is known.
+_AT_HAND: Final = (
+    r"(?!(?:about\s+)?(?:the|this|these|those)\s+(?!(?:thing|things|fact|part|bit|memory|note)\b)"
+    r"(?!.*\b(?:I|we|my|our|you (?:know|remember|stored|saved))\b))"
+)
 _SOME = (
     re.compile(
         rf"{_START}(?:forget|(?:don['’]t|do not|stop|never) (?:remember(?:ing)?|keep(?:ing)? in mind|stor(?:e|ing)))\s+"
+        rf"{_AT_HAND}"
         r"(?:(?:about|that|what(?:ever)?|the (?:thing|things|fact|part|bit|memory|note)|everything|anything)\s+)*"
         r"(?:(?:I|we) (?:just )?(?:said|told you|wrote|mentioned)\s+)?(?:(?:about|on|of|that)\s+)*(?P<what>[^,]+)",
         re.IGNORECASE,
@@ -88,7 +94,8 @@ _SOME = (
     re.compile(rf"{_START_HAN}(?:删除|删掉|清除)(?:你)?(?:关于|有关)(?P<what>[^，,]+?)的记忆"),
 )
 _FILLER = re.compile(
-    r"\b(?:please|my|our|the|me|i|again|any ?more|now|it|that|this|s)\b|^我(?:们)?的?|^它$|^这个?$|^那个?$",
+    r"\b(?:please|my|our|the|me|i|again|any ?more|now|it|that|this|s|all|everything|anything|of|about)\b"
+    r"|^我(?:们)?的?|^它$|^这个?$|^那个?$",
     re.IGNORECASE,
 )
 

@@ -17,9 +17,10 @@ from agents.runtime.memory.dates import Mention, find
 from agents.runtime.memory.forgetting import Forgetting, forgetting, named
 from agents.runtime.memory.memories import Draft, Kind, Memory, Source
 from agents.runtime.memory.policies import Operation, Verb
+from agents.runtime.memory.saying import stem
 from agents.runtime.memory.sources import QUOTE, Said, own_words
 from agents.runtime.memory.statements import Statement
-from agents.runtime.memory.words import has_han, normalised
+from agents.runtime.memory.words import has_han, normalised, tokens
 
 LEAST_MEANT: Final = 0.75  # of the words by which a person names what to forget
 _ABSOLUTE = re.compile(r"\d{4}")
@@ -109,12 +110,23 @@ def _before(statement: Statement, held: Sequence[tuple[str, Statement]]) -> str:
 
 
 def _meant(text: str, candidates: Sequence[Memory]) -> list[str]:
-    """Return the ids of what the person wants forgotten: candidates that have the words by which they name it."""
+    """Return the ids of what the person wants forgotten: candidates that have the words by which they name it.
+
+    Whole words, but for their endings: what is forgotten cannot come back, and Ana is no part of Havana.
+    """
     found: dict[str, None] = {}
     for what in named(text):
-        words = terms(normalised(what))
+        words, pairs = _words(what), [pair for pair in terms(normalised(what)) if has_han(pair)]
+        most = len(words) + len(pairs)
         for memory in candidates:
             known = normalised(memory.text)
-            if words and sum(word in known for word in words) >= LEAST_MEANT * len(words):
+            same = len(words & _words(known)) + sum(pair in known for pair in pairs)
+            if most and same >= LEAST_MEANT * most:
                 found[memory.id] = None
     return list(found)
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words that name something, without their endings; Chinese ones are left out."""
+    words = (word for word in tokens(text) if not has_han(word))
+    return frozenset(stem(word) for word in words if len(word) > 2 or word.isdecimal())

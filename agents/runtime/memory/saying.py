@@ -40,8 +40,8 @@ def who_said(text: str, particulars: Iterable[str], said: Sequence[Said], *, kno
 
 def _holds(heard: str, wanted: Iterable[str]) -> bool:
     """Return whether all these words were said, lower case, as they are or within what English makes of them."""
-    there = {_stem(word) for word in tokens(heard)}
-    return all(_stem(word) in there for one in wanted for word in tokens(one))
+    there = {stem(word) for word in tokens(heard)}
+    return all(stem(word) in there for one in wanted for word in tokens(one))
 
 
 def _share(words: frozenset[str], heard: str) -> float:
@@ -50,8 +50,9 @@ def _share(words: frozenset[str], heard: str) -> float:
 
 def _content(text: str) -> frozenset[str]:
     """Return the words that say something, without their endings; each Chinese character counts as a word."""
-    return frozenset(_stem(word) for word in tokens(text) if word not in _COMMON)
+    return frozenset(stem(word) for word in tokens(text) if word not in _COMMON)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Return an English word without its ending, anything else as it is."""
     return _ENDING.sub("", unicodedata.normalize("NFKC", word).replace("’", "'").removesuffix("'s"))

@@ -11,10 +11,12 @@ from agents.runtime.memory.dates import Between, Period, Precision, find, read, 
 from tests.runtime.memory.samples import AT, ZONE
 
 ZONES = st.sampled_from([ZoneInfo(name) for name in ("UTC", "Asia/Shanghai", "America/New_York", "America/Sao_Paulo")])
+EDGES = tuple(ZoneInfo(name) for name in ("Pacific/Kiritimati", "Pacific/Honolulu"))  # first and last to see a day
 MOMENTS = st.integers(0, 3_700_000_000).map(lambda s: datetime.fromtimestamp(s, UTC))
 WORDS = st.sampled_from(
     "tomorrow|last Friday|next month|in 3 weeks|two years ago|31 February|on 3 May|at 3pm|明天|下午三点|"
-    "上周五|下个月31号|年底|2024-13-45|9999年12月31日|0000|三个月前|十月|\n|é|5".split("|")
+    "上周五|下个月31号|年底|2024-13-45|9999年12月31日|0000|三个月前|十月|一两点|at ٣ pm|25:00|"
+    "0001-01-01|at 5 am|9999-12-31 20:00|\n|é|5".split("|")
 )
 
 
@@ -114,6 +116,22 @@ def test_tomorrow_said_two_minutes_before_midnight_is_the_first_of_january_whoev
             assert found.period.start == datetime(2027, 1, 1, tzinfo=zone)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我明天一两点要开会", ["2026-03-12"]),
+        ("tomorrow at 25:00", ["2026-03-12"]),
+        ("tomorrow at ٣ pm", ["2026-03-12 15:00"]),
+        ("0001-01-01 at 5 am", []),
+        ("9999-12-31 20:00", []),
+    ],
+)
+def test_a_time_of_day_that_is_none_leaves_the_day_and_what_is_no_time_everywhere_is_left_out(
+    text: str, words: list[str]
+) -> None:
+    assert [mention.period.words(ZONE) for mention in find(text, AT, ZONE)] == words
+
+
 def test_a_day_is_as_long_as_its_zone_makes_it() -> None:
     summer = read("2026-03-29", ZoneInfo("Europe/Berlin"))
     assert summer is not None
@@ -128,6 +146,7 @@ def test_whatever_is_read_does_not_fail_and_mentions_do_not_overlap(
     for mention in find(text, at, zone, past=past):
         assert end <= mention.start < mention.end <= len(text)
         assert mention.period.start < mention.period.end
+        assert all(mention.period.words(edge) for edge in EDGES)
         end = mention.end
     resolve(text, at, zone)
     Between.of(text, text, zone)

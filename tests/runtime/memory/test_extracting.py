@@ -137,6 +137,11 @@ def test_own_words_around_a_quotation_are_kept() -> None:
         ("删除所有关于内存的章节。", Forgetting.NOTHING),
         ("怎么清空你对我的所有记忆？", Forgetting.NOTHING),
         ("算了，忘了吧。", Forgetting.NOTHING),
+        ("Forget the address that I gave you.", Forgetting.SOME),
+        ("Forget the report, make a list.", Forgetting.NOTHING),
+        ("Forget about the table.", Forgetting.NOTHING),
+        ("Forget all that.", Forgetting.NOTHING),
+        ("Forget everything" + " you've" * 40, Forgetting.SOME),  # and it is said at once
     ],
 )
 def test_what_a_person_wants_forgotten(text: str, asked: Forgetting) -> None:

@@ -119,6 +119,20 @@ def test_rules_lose_nothing_of_what_they_were_tuned_on() -> None:
     assert found.recall >= 0.95, found.missed
 
 
+def test_what_is_forgotten_is_named_by_whole_words_but_for_their_endings() -> None:
+    texts = ["I live in Havana.", "I love banana bread.", "My sister is called Ana.", "I prefer reports in Chinese."]
+    memories = [known(number, text) for number, text in enumerate(texts)]
+
+    def forgotten(text: str) -> list[str]:
+        origin = Origin(thread_id="t", event_id="e", position=1)
+        operations = extract(Said(origin=origin, at=AT, text=text), memories, ZONE)
+        return [memory.text for one in operations for memory in memories if memory.id == one.memory_id]
+
+    assert forgotten("Forget Ana.") == ["My sister is called Ana."]
+    assert forgotten("Forget what I said about my report.") == ["I prefer reports in Chinese."]
+    assert forgotten("Forget my art.") == forgotten("Forget all.") == []
+
+
 PIECES = st.sampled_from(
     "I live in |Rome|. |, |my name is |Ana |forget |everything |about me|I prefer |tables|from now on |always cite |"
     "tomorrow |“|”|> |```|\n\n|? |我|叫|住在|喜欢|以后|请|明天|面试|记住|，|。|？|忘掉|从|搬到|不|在|工作|了|"
