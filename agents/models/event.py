@@ -8,7 +8,8 @@ from agents.models.session import Session
 
 
 class Event(Owned):
-    """One thing that happened: a Record of agents.runtime.events. Append-only; written by the stores alone.
+    """One thing that happened: a Record of agents.runtime.events. Append-only, but for what a person has deleted from
+    memory; written by the stores alone.
 
     `position` runs from 1 without gaps in a session, over all forks. Events go with their session; owner and run are
     taken from rows the writing statement holds, so they need no check and no index of their own (half of its time).
@@ -50,6 +51,12 @@ class Event(Owned):
                 fields=["session", "fork", "position"],
                 condition=models.Q(type="state_changed"),
                 name="event_state_changed",
+            ),
+            # what tools showed of memory: it goes when the memory is deleted (stores/memorytraces.py)
+            models.Index(
+                fields=["owner"],
+                condition=models.Q(type="tool_returned", payload__name__startswith="memory_"),
+                name="event_memory",
             ),
         ]
         permissions = [("read_event_bodies", "Can read what people and agents wrote")]

@@ -31,7 +31,7 @@ class Found:
 
     summaries: the newest that the head's chain sees, of the agent's scope, those below it, and the whole session's.
     message_known: a message of the id that was asked for is stored, in whatever fork. remembers: something is
-    remembered of the owner, who wants it to be.
+    remembered of the owner, who wants it to be. forgotten: number of their last deletion from memory, 0 = none.
     """
 
     id: int | None
@@ -51,6 +51,7 @@ class Found:
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     message_known: bool = False
     remembers: bool = False
+    forgotten: int = 0
 
     def session(self, owner_id: int, thread_id: str) -> Session:
         return Session(
@@ -111,7 +112,7 @@ async def known_chain(found: Found, *, since: int = 0) -> tuple[Stored, ...]:
     """Return the head's chain from a position on; of one that this process knows only what is new is read."""
     if found.id is None:
         return ()
-    known = histories.current().find((found.id, found.head_fork))
+    known = histories.current().find((found.id, found.head_fork, found.forgotten))
     if known is None or known.position > found.last_position or known.since > since:
         return await visible_chain(found, found.head_fork, since=since)
     events = from_position(known.events, since)
@@ -190,4 +191,5 @@ def read_found(row: Sequence[Any]) -> Found:
         summaries={summary.filter_key: summary for summary in found},
         message_known=values[15],
         remembers=values[17],
+        forgotten=values[18],
     )

@@ -2,7 +2,8 @@
 
 A chain is trusted only as far as the database's own word goes: an opening run learns the session's last position and
 the id of the event there. Both the same: nothing was appended since, by anybody. Otherwise the events from the chain's
-last one on are fetched, and that one must be there still, or everything is read anew.
+last one on are fetched, and that one must be there still, or everything is read anew; so it is after the owner has
+deleted from memory, which also takes what tools had shown of it out of stored events.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ MIN_EVENTS = 32
 IDLE_S = 900.0  # what was deleted meanwhile stays no longer
 EVENT_BYTES = 1_000  # of an event without its text
 
-Key = tuple[int, int]  # session, head fork
+Key = tuple[int, int, int]  # session, head fork, the owner's last deletion from memory
 
 
 @dataclass(frozen=True, slots=True)

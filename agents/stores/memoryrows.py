@@ -47,6 +47,7 @@ from agents.runtime.memory.memories import (
     content_hash,
 )
 from agents.runtime.memory.words import words_hash
+from agents.stores import memorytraces
 
 LOCK: Final = 0x6D656D6F  # class of the advisory locks, "memo"
 ID_LETTERS: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # none that is taken for another
@@ -356,10 +357,12 @@ class MemoryRows:
         self._remove(rows)
 
     def _remove(self, rows: Sequence[Row]) -> None:
-        """Leave nothing of what these memories said: not in the index, and not in what an undo would put back."""
+        """Leave nothing of what these memories said: not in the index, not in what an undo would put back, and not in
+        what tools had shown of them."""
         keys, ids = [row.pk for row in rows], [row.memory_id for row in rows]
         search_entry.drop(self._owner_id, search_entry.Kind.MEMORY, keys)
         MemoryChange.objects.of(self._owner_id).filter(memory_id__in=ids, before__isnull=False).update(before=None)
+        memorytraces.erase(self._owner_id, ids)
         self._all().filter(pk__in=keys).delete()
 
     def _enter(self, row: Row) -> None:

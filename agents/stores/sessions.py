@@ -336,7 +336,12 @@ class _Opening:
             epoch=1,
             history=read.history,
             records=records,
-            ledger=_ledger(run_key, request, found, ((session_id, self.fork), read.since, (*read.history, *records))),
+            ledger=_ledger(
+                run_key,
+                request,
+                found,
+                ((session_id, self.fork, found.forgotten), read.since, (*read.history, *records)),
+            ),
             new_session=found.id is None,
             summaries=read.summaries,
             remembers=found.remembers,
