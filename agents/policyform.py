@@ -30,6 +30,7 @@ CHOICES: Final = {
     "tailoring": policies.TAILORINGS,
     "timeline": policies.TIMELINES,
     "branch": policies.BRANCHES,
+    "skill_mode": policies.SKILL_MODES,
 }
 NAMES: Final = tuple(field.name for field in fields(ContextPolicy))
 _RANGE = re.compile(r"must be a (whole )?number from (\S+) to (\S+)\.$")
@@ -232,6 +233,41 @@ WORDS: Final[dict[str, tuple[Any, Any]]] = {
     ),
     "memory_model": (
         pgettext_lazy("policy", "Model for memories"),
+        gettext_lazy("Name of a configured model. “-” = the model that answers."),
+    ),
+    "skills": (
+        pgettext_lazy("policy", "Skills"),
+        gettext_lazy("The agent is told which skills the person has, and may load them."),
+    ),
+    "skill_mode": (
+        pgettext_lazy("policy", "How long loaded"),
+        gettext_lazy(
+            "turn: a skill stays loaded until the answer is complete. once: for the next request to the model. "
+            "session: for the whole conversation."
+        ),
+    ),
+    "skills_loaded": (
+        pgettext_lazy("policy", "Skills loaded at once"),
+        gettext_lazy("At most so many stay loaded, those used last. 0 = no limit."),
+    ),
+    "skills_overview": (
+        pgettext_lazy("policy", "Skills described"),
+        gettext_lazy("So many skills are described to the model; of the others it gets the names."),
+    ),
+    "review": (
+        pgettext_lazy("policy", "Learn"),
+        gettext_lazy(
+            "After an answer, what was done is looked at for a way of working worth keeping. It is only suggested."
+        ),
+    ),
+    "review_calls": (
+        pgettext_lazy("policy", "Learn from calls"),
+        gettext_lazy(
+            "So many calls of tools are worth a look. -1 = only corrections, and tools that worked after they failed."
+        ),
+    ),
+    "review_model": (
+        pgettext_lazy("policy", "Model for learning"),
         gettext_lazy("Name of a configured model. “-” = the model that answers."),
     ),
 }

@@ -50,12 +50,12 @@ def new_key() -> str:
     return f"{name[:2]}/{name[2:4]}/{name}"
 
 
-def write(file: IO[bytes]) -> Written:
+def write(file: IO[bytes], *, key: str = "") -> Written:
     """Store the file from its beginning and return key, size and hash. Durable on return with the file system.
 
-    Leaves nothing behind when it fails. Raises OSError.
+    key: the one it gets, if it is free; "" = a new one. Leaves nothing behind when it fails. Raises OSError.
     """
-    key, digest, size_bytes = new_key(), hashlib.sha256(), 0
+    key, digest, size_bytes = key or new_key(), hashlib.sha256(), 0
     file.seek(0)
     while data := file.read(CHUNK_BYTES):
         digest.update(data)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import pgettext_lazy
 
+from workbench import memoryadmin, reviewadmin, skilladmin  # noqa: F401 - register what they hold
 from workbench.models import ApiToken, SignInLink
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 import time
+from base64 import b64encode
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,12 +53,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """html: sanitised. rows: of a table, the first is its head. cut: there is more than is shown."""
+    """html: sanitised. rows: of a table, the first is its head. cut: there is more than is shown.
+
+    picture: the address of a drawing, for an img element only, in which it runs nothing and loads nothing.
+    """
 
     kind: Kind
     html: str = ""
     rows: tuple[tuple[str, ...], ...] = ()
     cut: bool = False
+    picture: str = ""
 
 
 def kind_of(mime: str) -> Kind:
@@ -96,6 +101,8 @@ def preview(stored: Stored) -> Preview:
         return _markdown(text, cut)
     if kind is Kind.TABLE:
         return _table(text, cut)
+    if stored.ref.mime == "image/svg+xml" and not cut and "<!" not in text:  # no document type, so no entities
+        return Preview(kind=kind, picture=f"data:image/svg+xml;base64,{b64encode(text.encode()).decode()}")
     return Preview(kind=kind, html=_code(text, _CODE.get(stored.ref.mime, "")), cut=cut)
 
 
@@ -118,6 +125,11 @@ def whole_text(stored: Stored) -> str | None:
         if reader.index.total_chars > diff.TEXT_CHARS:
             raise diff.TooLong
         return reader.exactly(0, reader.index.total_chars)
+
+
+def drawn(text: str) -> Preview:
+    """Draw Markdown that is no file."""
+    return _markdown(text, False)
 
 
 def _decoded(stored: Stored, most: int) -> tuple[str, bool]:

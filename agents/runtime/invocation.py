@@ -6,6 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactStore
+from agents.runtime.code import Workspace
 from agents.runtime.context.citing import Known, known
 from agents.runtime.context.window import GUESS, Tried, Window
 from agents.runtime.events import AssistantMessage, Event, Stamped, Stored
@@ -59,7 +60,8 @@ class Services:
     summarizer: who writes summaries, None = nobody. policy: an agent's context policy as
     staff have set it, given its name and its own. window, tried, calibration: of the model that answers.
     memories: of the person, None = nothing is remembered. remembers: there may be some, so that it is worth asking when
-    the run begins. skills: the person's, as they are when the run begins; None = there are none. zone: the person's.
+    the run begins. skills: the person's, as they are when the run begins; None = there are none. workspace: where
+    code runs, None = nowhere. zone: the person's.
     metrics: told what happens; never fails a run. sizes: mixes of what was measured before, see context/sizes.py.
     """
 
@@ -74,6 +76,7 @@ class Services:
     memories: MemoryStore | None = None
     remembers: bool = True
     skills: SkillStore | None = None
+    workspace: Workspace | None = None
     zone: tzinfo = UTC
     summaries: SummaryStore = field(default_factory=MemorySummaries)
     summarizer: Summarizer | DynamicSummarizer | None = None

@@ -85,6 +85,9 @@ class ContextPolicy:
     "turn", for the next request only ("once"), or for the "session" (WithSkillLoadMode). skills_loaded: so many at
     once, those touched last, 0 = no limit (WithMaxLoadedSkills). skills_overview: so many are described, the others
     named (WithMaxOverviewSkills).
+    review: after a run a job looks whether there is something to learn for the next one like it; review_calls: from so
+    many calls of tools on, below 0 = only when a person corrected something or a tool had to be tried again.
+    review_model: configured name of who reviews, "" = the model that answers.
     """
 
     summarise: bool = True
@@ -139,6 +142,9 @@ class ContextPolicy:
     skill_mode: str = "turn"
     skills_loaded: int = 0
     skills_overview: int = 50
+    review: bool = True
+    review_calls: int = 4
+    review_model: str = ""
 
     def __post_init__(self) -> None:
         _choices(self)
@@ -206,6 +212,7 @@ def _numbers(policy: ContextPolicy) -> None:
         ("memory_messages", 0, 100_000, False),
         ("skills_loaded", 0, 100, False),
         ("skills_overview", 0, 1_000, False),
+        ("review_calls", -1, 1_000, False),
     ):
         value = getattr(policy, name)
         if value is None and optional:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Any
 
+from agents.runtime.code import Workspace
 from agents.runtime.context.window import GUESS, resolve
 from agents.runtime.events import Emitted, UserMessage
 from agents.runtime.invocation import NO_HOOKS, Agent, Hooks, Limits, Services
@@ -171,6 +172,7 @@ class Around:
 
     knowledge: narrowed to what each run may use. recall: None = that of the store. summarizer: None = nobody writes
     summaries. memories: None = nothing is remembered. skills: the library, of which each run gets a snapshot.
+    workspace: where code runs, the same for all runs.
     """
 
     clock: Clock = field(default_factory=Clock)
@@ -184,6 +186,7 @@ class Around:
     calibration: Calibration = field(default_factory=Uncalibrated)
     memories: MemoryStore | None = None
     skills: MemorySkills | None = None
+    workspace: Workspace | None = None
     zone: tzinfo = UTC
 
 
@@ -215,6 +218,7 @@ def memory_runner(
             knowledge=around.knowledge.narrowed(opened.sources),
             recall=around.recall or MemoryRecall.of_run(sessions, opened),
             memories=around.memories,
+            workspace=around.workspace,
             skills=around.skills.snapshot() if around.skills is not None else None,
             zone=around.zone,
             metrics=around.metrics.of_run(opened.session.id, request.run_id),

@@ -23,10 +23,13 @@ from django.utils.translation import override
 from agents.models.agent_policy import AgentPolicy
 from agents.models.event import Event
 from agents.models.job import Job
+from agents.models.memory import Memory, MemoryChange, MemoryCursor, MemorySetting, MemoryTombstone
 from agents.models.model_call import ModelCall
+from agents.models.review import Experiment, Feedback, Review, ReviewCursor, Suggestion
 from agents.models.run import Inbox, Run
 from agents.models.search_entry import Embedding, Kind, SearchEntry, Text, add
 from agents.models.session import Fork, Session, State
+from agents.models.skill import Skill, SkillAudit, SkillLibrary, SkillRevision, SkillSwitch, SkillUse
 from agents.models.summary import Summary
 from agents.models.summary_draft import SummaryDraft
 from agents.models.token_rate import TokenRate
@@ -101,8 +104,52 @@ def rows(owner: Any, n: int) -> None:
     Embedding.all_owners.create(
         owner=owner, entry=entry, kind=Kind.PASSAGE, group_id=artifact.pk, model=1, vector=[1.0]
     )
+    memory_rows(owner, session, n)
+    skill_rows(owner, session, n)
+    review_rows(owner, session)
     ApiToken.all_owners.create(owner=owner, name="n", digest=f"digest{n}", prefix="wb_1")
     SignInLink.all_owners.create(owner=owner, digest=f"link{n}", expires_at=AT + timedelta(minutes=15))
+
+
+def memory_rows(owner: Any, session: Session, n: int) -> None:
+    older = Memory.all_owners.create(
+        owner=owner, memory_id=f"m{n}", text=SECRET, kind="fact", source="person", content_hash="0",
+        created_at=AT, updated_at=AT,
+    )  # fmt: skip
+    Memory.all_owners.filter(pk=older.pk).update(superseded_by=older)
+    MemoryTombstone.all_owners.create(owner=owner, memory_id="x", hash="0", at=AT, by="person")
+    MemoryChange.all_owners.create(
+        owner=owner, session=session, run="r", proposed="add", verb="add", reason="new", memory_id=f"m{n}",
+        before={"text": SECRET}, source="extractor", at=AT,
+    )  # fmt: skip
+    MemoryCursor.all_owners.create(owner=owner, session=session)
+    MemorySetting.all_owners.create(owner=owner)
+
+
+def skill_rows(owner: Any, session: Session, n: int) -> None:
+    SkillLibrary.all_owners.create(owner=owner)
+    skill = Skill.all_owners.create(key=uuid4(), slug=f"s{n}", created_at=AT)
+    revision = SkillRevision.all_owners.create(
+        skill=skill, number=1, name="s", digest="0", status="active", action="create", source="import",
+        proposed_by=owner, created_at=AT,
+    )  # fmt: skip
+    Skill.all_owners.filter(pk=skill.pk).update(active=revision)
+    SkillAudit.all_owners.create(key=skill.key, slug=skill.slug, verb="promote", actor=owner, at=AT)
+    SkillSwitch.all_owners.create(owner=owner, scope="everyone", slug=skill.slug)
+    SkillUse.all_owners.create(
+        owner=owner, session=session, run_id="r", scope="everyone", slug=skill.slug, revision=revision, at=AT
+    )
+
+
+def review_rows(owner: Any, session: Session) -> None:
+    ReviewCursor.all_owners.create(owner=owner, session=session)
+    review = Review.all_owners.create(
+        owner=owner, session=session, run="r", since=0, up_to=1, result="proposed", came=[SECRET], words=SECRET, at=AT
+    )
+    revision = SkillRevision.all_owners.filter(proposed_by=owner).get()
+    Suggestion.all_owners.create(owner=owner, review=review, revision=revision)
+    Feedback.all_owners.create(owner=owner, session=session, run="r", thumb="down", note=SECRET, at=AT)
+    Experiment.all_owners.create(owner=owner, slug="s", record={"k": SECRET}, started_at=AT, ended_at=AT)
 
 
 def url(model: Any, page: str, *args: Any) -> str:
@@ -160,7 +207,9 @@ def test_what_the_stores_wrote_is_not_added_changed_or_deleted_here(root: Client
 
 
 @pytest.mark.parametrize("may_read", [False, True])
-@pytest.mark.parametrize("model", [Session, State, Inbox, Event, Job, Summary], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "model", [Session, State, Inbox, Event, Job, Summary, Memory, MemoryChange], ids=lambda m: m.__name__
+)
 def test_bodies_need_the_permission_to_read_them(db: None, model: Any, may_read: bool) -> None:
     rows(person("alice"), 1)
     staff = person("staff", is_staff=True)

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.runtime.artifacts import ArtifactNotKept, ArtifactRef
-from agents.runtime.context.guard import cut, guard
+from agents.runtime.context.guard import Family, cut, guard
 from agents.runtime.events import ToolReturned
 from agents.runtime.memorystores import MemoryArtifactStore
-from agents.runtime.tools import Family
 
 LIMIT = 2048
 

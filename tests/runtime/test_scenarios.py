@@ -1,6 +1,6 @@
 """Every scenario of the specification that holds here is a test whose name carries its number: test_1_4_..., or
 "1.4 ..." in the tests of the Node client. "context_1" is the specification of the context, section 1; "memory_1"
-that of memory."""
+that of memory, "skills_2", "code_3" and "evolution_5" those of skills, code and evolution."""
 
 import re
 from pathlib import Path
@@ -22,6 +22,9 @@ LAST = {
     "context_6": 11,
     "context_7": 13,
     "memory_1": 15,
+    "skills_2": 15,
+    "code_3": 10,
+    "evolution_5": 15,
 }
 # What does not hold, and why. The number goes when the thing comes.
 ABSENT = {
@@ -35,11 +38,9 @@ ABSENT = {
     "context_2": {"jobs are rows, there is no queue in the process (design, section 10)": {11}},
     "context_5": {"a result has no content parts": {9}, "the estimate is total: it cannot fail": {13}},
     "context_6": {"the estimate is total: it cannot fail": {10}},
-    "memory_1": {"memory has no jobs and no cursor yet": {9, 10, 11, 12}},
 }
-_PYTHON = re.compile(
-    r"def test_((?:context|memory)_\d+|\d+)_(\d+)_(?=[a-z])"
-)  # a third number: another specification's
+_AREAS = "context|memory|skills|code|evolution"
+_PYTHON = re.compile(rf"def test_((?:{_AREAS})_\d+|\d+)_(\d+)_(?=[a-z])")  # a third number: another specification's
 _NODE = re.compile(r'\btest\("(\d+)\.(\d+) ')
 
 

@@ -9,8 +9,15 @@ register = template.Library()
 
 @register.filter
 def pretty_json(text: str | None) -> str:
-    """Return JSON text with indentation for reading; anything else as it is."""
+    """Return what was asked, for reading: JSON with indentation, code as it runs and the rest below; else as it is."""
     try:
-        return json.dumps(json.loads(text or ""), ensure_ascii=False, indent=2)
+        asked = json.loads(text or "")
     except ValueError:
         return text or ""
+    found = [asked.get(name) for name in ("command", "code")] if isinstance(asked, dict) else []
+    code = next((one for one in found if isinstance(one, str) and one), "")
+    if not code:
+        return json.dumps(asked, ensure_ascii=False, indent=2)
+    rest = {name: value for name, value in asked.items() if name not in ("command", "code")}
+    below = f"\n\n{json.dumps(rest, ensure_ascii=False, indent=2)}" if rest else ""
+    return f"{code.rstrip()}{below}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agents.providers.offline import files, knowledge, past, person, quoting
+from agents.providers.offline import files, following, knowledge, past, person, quoting
 from agents.providers.offline.asking import Replacement, replacement, report_topic
 from agents.providers.offline.intent import (
     Intent,
@@ -32,6 +32,9 @@ def decide(at: Situation) -> Move:
         return _edit(at, change, say)
     if of_person := person.move(at, say):
         return of_person
+    chosen = _chosen(at)
+    if followed := following.move(at, chosen, lambda: _reads(at, chosen), say):
+        return followed
     note = note_asked(at.question, frozenset(map(name_of, (*at.attached, *at.earlier))))
     intent = intent_of(at.question)
     if note is not None and SAVE in at.tools and (ready := _ready_content(at, note, intent)):
@@ -52,7 +55,6 @@ def decide(at: Situation) -> Move:
         return past.otherwise(at, found, note, say)
     if found:
         return found
-    chosen = _chosen(at)
     if not chosen or (only_a_wish and not at.attached):
         line = say.nothing_to_save if note is not None else say.no_files
         return said(at, line, say, reasoning=say.thinking_plain)

@@ -90,7 +90,7 @@ def _question(at: Situation, note: Note | None, say: Words) -> Move | None:
     if not lists and (known := _judged(read, question, own)).answers:
         return delivered(at, _found(known, say), note, file_name_for(question)[:-3], say)
     asked = queries(without_list(question) if lists else question) or (question,)
-    if calls := _searches(at, asked, many=lists):
+    if calls := searches(at, asked, many=lists):
         looked_for = say.comma.join(subjects(question)[:8])
         return Move(reasoning=say.thinking_search.format(terms=looked_for) if looked_for else "", calls=calls)
     if trouble := _trouble(at, say):
@@ -111,13 +111,13 @@ def _question(at: Situation, note: Note | None, say: Words) -> Move | None:
 
 def _best(at: Situation, question: str, own: str) -> tuple[Judged, list[Unit]]:
     """Return what answers, and what it was chosen from; if nothing does, what comes closest of what people wrote."""
-    tried = [(_judged(units, question, own), units) for units in _tried(at)]
-    answering = (found for found in tried if found[0].answers)
-    return next(answering, next((found for found in tried if found[0].passages), tried[0]))
+    judged = [(_judged(units, question, own), units) for units in tried(at)]
+    answering = (found for found in judged if found[0].answers)
+    return next(answering, next((found for found in judged if found[0].passages), judged[0]))
 
 
 def _list(at: Situation, question: str, say: Words) -> str:
-    lists = [quoting.listed(units, question, say) for units in _tried(at)]
+    lists = [quoting.listed(units, question, say) for units in tried(at)]
     return next((text for text, any_items in lists if any_items), lists[0][0])
 
 
@@ -145,7 +145,7 @@ def _read_before(at: Situation) -> list[Document]:
     return [d for d in known if d is not None and not d.failure and d.next_cursor() is None]
 
 
-def _searches(at: Situation, asked: Iterable[str], *, many: bool = False) -> tuple[Call, ...]:
+def searches(at: Situation, asked: Iterable[str], *, many: bool = False) -> tuple[Call, ...]:
     """Return the searches that are still to be made: in the documents that are named, in those of the conversation
     before all others, and in all if those are not to be found."""
     if SEARCH not in at.tools:  # the last step: an answer from what was found
@@ -181,7 +181,7 @@ def _around(at: Situation, units: Sequence[Unit], judged: Judged, *, lists: bool
 
 def _comparison(at: Situation, asked: Comparison, note: Note | None, say: Words) -> Move | None:
     sides = [" ".join(subjects(f"{name} {asked.on}")) or name for name in (asked.first, asked.second)]
-    if calls := _searches(at, sides):
+    if calls := searches(at, sides):
         return Move(reasoning=say.thinking_search.format(terms=say.comma.join(sides)), calls=calls)
     if trouble := _trouble(at, say):
         return trouble
@@ -203,13 +203,13 @@ def _summary(at: Situation, note: Note | None, say: Words) -> Move | None:
         return None
     if at.listed is None:
         return Move(reasoning=say.thinking_list, calls=((LIST, {}),))
-    meant = _meant(at.question, at.listed[0])
-    if not meant:
+    documents = meant(at.question, at.listed[0])
+    if not documents:
         return None
-    if calls := _reading_on(at, meant):
-        return Move(reasoning=say.thinking_read.format(names=say.comma.join(d.name for d in meant)), calls=calls)
+    if calls := reading_on(at, documents):
+        return Move(reasoning=say.thinking_read.format(names=say.comma.join(d.name for d in documents)), calls=calls)
     parts = []
-    for document in meant:
+    for document in documents:
         readings = [r for r in at.readings if r.document == document.reference]
         failure = next((r.failure for r in readings if r.failure), "")
         units = units_of_excerpts(e for r in readings for e in r.excerpts)
@@ -217,10 +217,10 @@ def _summary(at: Situation, note: Note | None, say: Words) -> Move | None:
             parts.append(say.unreadable.format(name=document.name, complaint=say.complaint(failure)))
         else:
             parts.append(quoting.summary(document.name, units, say))
-    return delivered(at, "\n\n".join(parts), note, meant[0].name.rsplit(".", 1)[0], say)
+    return delivered(at, "\n\n".join(parts), note, documents[0].name.rsplit(".", 1)[0], say)
 
 
-def _meant(question: str, documents: Sequence[Listed]) -> tuple[Listed, ...]:
+def meant(question: str, documents: Sequence[Listed]) -> tuple[Listed, ...]:
     """Return the documents whose names a question holds, most of it; the only one if there is one."""
     asked = set(terms(question, keep_stop=True))
     shares = []
@@ -233,7 +233,7 @@ def _meant(question: str, documents: Sequence[Listed]) -> tuple[Listed, ...]:
     return tuple(d for d, share in zip(documents, shares, strict=True) if share == best)[:MOST_SUMMED_UP]
 
 
-def _reading_on(at: Situation, documents: Iterable[Listed]) -> tuple[Call, ...]:
+def reading_on(at: Situation, documents: Iterable[Listed]) -> tuple[Call, ...]:
     """Return the next stretch of each document that has one."""
     page = page_asked(at.question)
     calls: list[Call] = []
@@ -252,7 +252,7 @@ def _reading_on(at: Situation, documents: Iterable[Listed]) -> tuple[Call, ...]:
 
 def _report(at: Situation, topic: str, note: Note | None, say: Words) -> Move | None:
     if topic:
-        if calls := _searches(at, queries(topic) or (topic,), many=True):
+        if calls := searches(at, queries(topic) or (topic,), many=True):
             return Move(reasoning=say.thinking_search.format(terms=topic), calls=calls)
         if trouble := _trouble(at, say):
             return trouble
@@ -264,10 +264,10 @@ def _report(at: Situation, topic: str, note: Note | None, say: Words) -> Move | 
         documents = at.listed[0][:MOST_SUMMED_UP] if at.listed else ()
         if not documents:
             return None
-        if calls := _reading_on(at, documents):
+        if calls := reading_on(at, documents):
             return Move(calls=calls)
     template = person.report_words(at, say)
-    reports = [quoting.report(topic, units, template) for units in _tried(at)]
+    reports = [quoting.report(topic, units, template) for units in tried(at)]
     text, count = next((made for made in reports if made[1]), reports[0])
     if not count:
         return said(at, _with_unread(f"{say.not_said} {NONE}", at, say), say)
@@ -290,7 +290,7 @@ def _all_excerpts(at: Situation) -> list[Excerpt]:
     return [e for search in at.searches for e in search.excerpts] + [e for r in at.readings for e in r.excerpts]
 
 
-def _tried(at: Situation) -> list[list[Unit]]:
+def tried(at: Situation) -> list[list[Unit]]:
     """Return what is to be looked through: what people wrote first, all only after that. What was written in another
     conversation may say what a document said before it was changed."""
     every = _excerpts(at)

@@ -159,6 +159,17 @@ def report(topic: str, units: Sequence[Unit], words: Words) -> tuple[str, int]:
     return "\n".join(lines), len(chosen)
 
 
+def item(unit: Unit, words: Words, *, several: bool) -> str:
+    """Return the unit as an item of a list, with its source."""
+    text = _line(unit.text)
+    if unit.cite:
+        return f"- {_mark(text, unit.cite)}"
+    place = words.page.format(n=unit.page) if unit.page else words.line.format(n=unit.line) if unit.line else ""
+    if several or not place:
+        place = words.file_line.format(name=unit.document, place=place) if place else unit.document
+    return words.summary_line.format(text=text, place=place)
+
+
 def _mark(text: str, cite: str) -> str:
     return f"{text} {marker(cite)}" if cite else text
 

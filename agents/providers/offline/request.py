@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from agents.providers.offline.results import (
     recalled_of,
     search_of,
 )
-from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH, MEMORY_LEAD
+from agents.runtime.context.words import CONTINUE, DATA_LEADS, FINISH, MEMORY_LEAD, SKILL_LEAD, SKILLS_LEAD
 from agents.runtime.errors import ToolFailure
 from agents.runtime.model import FilePart, Message, ModelRequest, Role, TextPart, ToolCall
 
@@ -35,8 +35,11 @@ SEARCH_PAST = "session_search"
 LOAD_PAST = "session_load"
 SEARCH_MEMORIES = "memory_search"
 LOAD_MEMORIES = "memory_load"
+LOAD_SKILL = "skill_load"
 
 _MEMORIES = re.compile(rf"{re.escape(MEMORY_LEAD)}\n<memory>\n(.*?)\n</memory>", re.DOTALL)
+_SKILLS = re.compile(rf"{re.escape(SKILLS_LEAD)}\n<skills>\n(.*?)\n</skills>", re.DOTALL)
+_LOADED = re.compile(rf"{re.escape(SKILL_LEAD)}\n<skill>\n# Skill: (\S+)\n(.*?)\n</skill>", re.DOTALL)
 _NOTE = re.compile(r'\[Attached file "[^"\n]*" \([^)\n]*\): (artifact://[^\]\n]+)\]')
 # the first and the last line of a result of read_artifact (agents/tools/artifacts.py)
 _HEAD = re.compile(
@@ -113,7 +116,8 @@ class Situation:
     tool was asked. saved: what
     saving and editing said in this turn, each with why it failed. listing: the same of the files of the conversation.
     kept: names and versions that were saved before, newest first. answered: our answer before the question. partial:
-    what was said since, without calls. told: all we ever said.
+    what was said since, without calls. told: all we ever said. skills: (name, description) of those there are. loaded:
+    texts of those that are loaded, by name. skills_failed: those that could not be loaded in this turn.
     """
 
     question: str
@@ -136,6 +140,9 @@ class Situation:
     partial: str
     told: str
     tools: frozenset[str]
+    skills: tuple[tuple[str, str], ...] = ()
+    loaded: Mapping[str, str] = field(default_factory=dict)
+    skills_failed: frozenset[str] = frozenset()
 
 
 def situation(request: ModelRequest) -> Situation:
@@ -180,6 +187,9 @@ def situation(request: ModelRequest) -> Situation:
         answered=said[-1] if said else "",
         partial="".join(m.text for m in turn if m.role is Role.ASSISTANT and not m.tool_calls),
         told="\n".join(m.text for m in messages if m.role is Role.ASSISTANT),
+        skills=_skills(messages),
+        loaded={name: text for m in messages for name, text in _LOADED.findall(m.text)},
+        skills_failed=frozenset(str(a.get("skill", "")) for a, m in _given(results, LOAD_SKILL) if m.failure),
         tools=frozenset() if request.tool_choice == "none" else frozenset(t.name for t in request.tools),
     )
 
@@ -219,6 +229,13 @@ def _memories(messages: Sequence[Message], read: Sequence[Message]) -> tuple[Rem
     blocks = [block for text in given for block in _MEMORIES.findall(text)]
     found = [one for text in (*blocks[-1:], *(m.text for m in read if not m.failure)) for one in memories_of(text)]
     return tuple({one.id: one for one in found}.values())
+
+
+def _skills(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    """Return what the system text says of skills: names and descriptions, those without one left out."""
+    listed = [found for m in messages if m.role is Role.SYSTEM for found in _SKILLS.findall(m.text)]
+    lines = (line.partition(": ") for text in listed for line in text.splitlines())
+    return tuple((name, description) for name, _, description in lines if description and " " not in name)
 
 
 def _spoken(message: Message) -> bool:

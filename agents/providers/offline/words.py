@@ -84,6 +84,9 @@ class Words:
     understood: str
     understood_remembered: str
     understood_forget: str
+    following: str
+    thinking_skill: str
+    thinking_steps: str
     failures: Mapping[str, str]
 
     def complaint(self, failure: str) -> str:
@@ -189,6 +192,9 @@ ENGLISH = Words(
         "Understood. What you want forgotten is looked for after this answer; under Memories you see what is left, and "
         "can delete it."
     ),
+    following="Following the skill “{name}”, by rules, with quotations only:",
+    thinking_skill="The skill {name} says how this is done; I read it.",
+    thinking_steps="I follow the steps of the skill {name}.",
     failures=failures.ENGLISH,
 )
 
@@ -279,6 +285,9 @@ CHINESE = Words(
     understood="明白。",
     understood_remembered="明白。你关于自己所说的内容，会在这条回答之后记住（除非你关闭了记忆）；可以在“记忆”中查看。",
     understood_forget="明白。你想忘掉的内容，会在这条回答之后查找；剩下的可以在“记忆”中查看和删除。",
+    following="按技能“{name}”的步骤，依规则摘引原文：",
+    thinking_skill="技能 {name} 说明了这类任务怎么做，先读一读。",
+    thinking_steps="按技能 {name} 的步骤进行。",
     failures=failures.CHINESE,
 )
 
