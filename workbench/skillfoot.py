@@ -10,20 +10,16 @@ from workbench.transcript import Answer, Said
 def mark(entries: list[Said | Answer], session: Session) -> None:
     """Say of each run that is over what the person thought of it, and of its last article what it led to.
 
-    Two statements.
+    One statement.
     """
     over = {entry.run_id for entry in entries if isinstance(entry, Answer) and entry.ended}
     if not over:
         return
-    said = reviews.said_of(session.owner_id, session.pk, over)
-    suggested = reviews.suggested(session.owner_id, session.pk, over)
+    feet = reviews.feet(session.owner_id, session.pk, over)
     for entry in entries:
-        if not isinstance(entry, Answer):
-            continue
-        if entry.run_id in said:
-            entry.thumb = said[entry.run_id].thumb
-        if entry.ended and (count := suggested.get(entry.run_id)):
-            entry.suggested = words(count)
+        if isinstance(entry, Answer) and (foot := feet.get(entry.run_id)):
+            entry.thumb = foot.thumb
+            entry.suggested = words(foot.suggested) if entry.ended and foot.suggested else ""
 
 
 def words(count: int) -> str:

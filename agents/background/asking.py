@@ -28,13 +28,13 @@ from agents.stores.db import in_thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booking:
-    """Whom a call is for. run_id: the client's name of the run that caused it. purpose: of models.ModelCall.
+    """Whom a call is for. session_id: None = no conversation caused it. run_id: the client's name of the run that did.
 
-    parts: where the request comes from. timeout_s: of the whole call.
+    purpose: of models.ModelCall. parts: where the request comes from. timeout_s: of the whole call.
     """
 
     owner_id: int
-    session_id: int
+    session_id: int | None
     run_id: str
     purpose: str
     parts: Sequence[PartRef]
@@ -95,7 +95,7 @@ async def ask(model: Model, asked: ModelRequest, booking: Booking) -> Answer:
         request_sha256=request_sha256(asked),
         started_at=started_at,
     )
-    session_id = str(booking.session_id)
-    wiring.metrics().of_run(session_id, call.run_id).model_called(call)
+    session_id = None if booking.session_id is None else str(booking.session_id)
+    wiring.metrics().of_run(session_id or "", call.run_id).model_called(call)
     await in_thread(modelcalls.record)(owner_id=booking.owner_id, session_id=session_id, call=call)
     return Answer(text="".join(text), calls=calls.calls(), finish=finish, error_code=error_code)

@@ -1,12 +1,14 @@
 """What is remembered of a person, that it was forgotten, and how far their conversations were read for it.
 
-Written by stores/memories.py and stores/remembering.py alone, under the owner's lock.
+Written by agents/stores alone: memoryrows.py, remembering.py, editedaway.py and memoryswitch.py under the owner's lock,
+cursors by memorycursors.py.
 """
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from agents.models.cursor import Cursor
 from agents.models.owned import Owned
 from agents.models.session import Session
 from agents.runtime.memory.dates import Precision
@@ -89,21 +91,11 @@ class MemoryTombstone(Owned):
         return self.memory_id
 
 
-class MemoryCursor(Owned):
-    """How far a conversation was read for memories.
-
-    position: of the last event that was looked at, over all forks. claimed_by, claimed_until: the job that reads what
-    comes behind it; a claim that ran out counts for nothing.
-    """
+class MemoryCursor(Cursor):
+    """How far a conversation was read for memories."""
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="memory_cursor")
-    position = models.BigIntegerField(default=0)
     extracted_at = models.DateTimeField(null=True, blank=True)
-    claimed_by = models.CharField(max_length=64, blank=True)
-    claimed_until = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.session_id}:{self.position}"
 
 
 class MemoryChange(Owned):

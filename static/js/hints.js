@@ -12,7 +12,7 @@ export function hints({ id, queue, transcript, gone, upkeep, idle }) {
     }
     if (/^(inbox|run_)/.test(changed)) queue.refresh();
     else if (changed === "line" && idle()) transcript.fetchAll();
-    else if (/^(summary|memory)$/.test(changed)) transcript.marks();
+    else if (/^(summary|memory|skill)$/.test(changed)) transcript.marks();
     else if (/^(un)?archived$/.test(changed)) upkeep.archived(changed === "archived");
     else if (changed === "deleted") gone.show();
     else if (changed === "restored") gone.hide();

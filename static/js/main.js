@@ -3,6 +3,7 @@ import { Announcer } from "announce";
 import { Composer } from "composer";
 import { Drafts, newThreadId, newThreadUsed } from "drafts";
 import { edit } from "edit";
+import { Feedback } from "feedback";
 import { Gone } from "gone";
 import { hints } from "hints";
 import { watchKeys } from "keys";
@@ -64,6 +65,7 @@ const transcript = new Transcript({
   },
 });
 const versions = new Versions({ transcript, csrf });
+const feedback = new Feedback({ csrf, address: () => transcript.address });
 const memoryFoot = new MemoryFoot({ csrf, on: { address: () => transcript.address, told: () => transcript.marks() } });
 const upkeep = new Upkeep({ csrf, on: { address: () => transcript.address, told: () => transcript.marks() } });
 
@@ -128,6 +130,8 @@ function pressed(e) {
     "stop-step": () => { thread.stopStep(button.dataset.call); button.disabled = true; composer.focus(); },
     line: () => versions.go(button),
     memory: () => memoryFoot.act(button),
+    thumb: () => feedback.act(button),
+    "why-close": () => feedback.close(button.form),
     starter: () => welcome.start(button, composer),
     undelete: () => gone.undo(transcript.address, csrf),
     "start-anew": () => gone.takeAlong(),

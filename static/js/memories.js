@@ -2,7 +2,8 @@
 import { counts, watchForms } from "memoryforms";
 import { boxes, MemoryList, row, ticked, watchRows } from "memorylist";
 import { Socket } from "socket";
-import { clone, say, slot } from "words";
+import { tell } from "toast";
+import { say, slot } from "words";
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
@@ -170,17 +171,11 @@ function ticks() {
 
 function changed({ said, undone }) {
   if (undone) deleted.clear();
-  if (said) tell(said);
+  if (said) tell("told", said);
   list.refresh(0);
 }
 
-function tell(words) {
-  const toast = clone("t-told");
-  slot(toast, "text").textContent = words;
-  byId("toasts").replaceChildren(toast);
-}
-
-const fail = () => tell(say("memoryFailed"));
+const fail = () => tell("told", say("memoryFailed"));
 
 function failed(e) {
   if (e.target.closest?.("#memory-switch")) byId("use-memories").checked = !byId("use-memories").checked;

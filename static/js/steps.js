@@ -132,11 +132,17 @@ export function append(node, text) {
   }
 }
 
+// What was asked: code as it runs, and below it the rest, if there is any. As in templatetags/transcript.py.
 function pretty(args, complete) {
   if (!complete) return args;
+  let asked;
   try {
-    return JSON.stringify(JSON.parse(args), null, 2);
+    asked = JSON.parse(args);
   } catch {
     return args;
   }
+  const { code, command, ...rest } = asked ?? {};
+  const runs = [command, code].find((text) => typeof text === "string" && text);
+  if (!runs) return JSON.stringify(asked, null, 2);
+  return Object.keys(rest).length ? `${runs.trimEnd()}\n\n${JSON.stringify(rest, null, 2)}` : runs.trimEnd();
 }

@@ -2,6 +2,7 @@
 import { sources } from "cite";
 import { graft as graftDivider, readable } from "divider";
 import { filesOf } from "edit";
+import { graft as graftSaid } from "feedback";
 import { graft as graftMemory } from "memoryfoot";
 import { copyButtons } from "parts";
 import { graft, keepFocus } from "versions";
@@ -63,8 +64,8 @@ export class Transcript {
     fetch(`${this.address}seen/`, { method: "POST", headers: { "X-CSRFToken": this.#csrf } }).catch(() => {});
   }
 
-  // What has been replaced has versions now, earlier messages may be summarised, and answers may have used memories or
-  // left some: all that comes to what stands here already, which stays.
+  // What has been replaced has versions now, earlier messages may be summarised, and answers may have used memories, left
+  // some, or led to skills: all that comes to what stands here already, which stays.
   async marks() {
     if (!this.#exists) return;
     const response = await this.#ask("");
@@ -72,6 +73,7 @@ export class Transcript {
     const fresh = parsed(await response.text());
     graft(fresh);
     graftMemory(fresh);
+    graftSaid(fresh);
     this.#scroll.hold(() => graftDivider(fresh));
   }
 

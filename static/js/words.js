@@ -95,6 +95,7 @@ export function toolNote(name, summary, data) {
   }
   if (name === "session_load" && "count" in data) return counted("message", data.count);
   if (["memory_search", "memory_load"].includes(name) && "count" in data) return data.count ? counted("memory", data.count, "memories") : say("nothingFound");
+  if (["workspace_exec", "workspace_write_stdin", "skill_run"].includes(name) && "status" in data) return codeNote(data);
   if (name === "list_documents" && "documents" in data) return counted("document", data.documents);
   const pattern = /^(?:sheet (.*), )?(page|line|row)s? (\d+)(?:-(\d+))?(?:, under "(.*)")?$/s;
   const found = ["read_artifact", "read_document"].includes(name) && pattern.exec(data.anchor ?? "");
@@ -103,6 +104,14 @@ export function toolNote(name, summary, data) {
   let place = m ? say(`${kind}s`, { n, m }) : say(kind, { n });
   if (sheet) place = say("inSheet", { sheet, place });
   return heading ? say("under", { place, heading }) : place;
+}
+
+// How code ended, if not well, and how many files it wrote. As in wording.py.
+function codeNote({ status, exit_code: code, stopped, files = [] }) {
+  if (status !== "exited") return status === "running" ? say("goesOn") : "";
+  const ended = stopped ? say(`stopped_${stopped}`) : code ? say("exitStatus", { n: code }) : "";
+  const wrote = files.length ? say(files.length === 1 ? "fileWritten" : "filesWritten", { n: files.length }) : "";
+  return [ended, wrote].filter(Boolean).join(" · ");
 }
 
 function counted(word, n, many = `${word}s`) {

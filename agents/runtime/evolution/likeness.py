@@ -39,6 +39,18 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(out)
 
 
+def runs(text: str, breaks: Collection[str] = ()) -> tuple[tuple[str, ...], ...]:
+    """Return the words that carry meaning and stand side by side, as they are said; Chinese left out. breaks: words
+    that end a run too."""
+    found: list[list[str]] = [[]]
+    for token in re.findall(r"[^\W_]+|[^\w\s]", unicodedata.normalize("NFKC", text).casefold()):
+        if words(token) and token not in breaks and not re.match(f"[{HAN}]", token):
+            found[-1].append(token)
+        elif found[-1]:
+            found.append([])
+    return tuple(tuple(run) for run in found if run)
+
+
 def singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"

@@ -14,7 +14,7 @@ from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, 
 
 ALIKE: Final = 0.5  # share of words
 LEAST_SHARED: Final = 2
-NEAR: Final = 0.85  # cosine
+NEAR: Final = 0.7  # cosine: of the default embedder, what is the same task in other words is above it
 _SUFFIX = re.compile(r"(?:[-:(\[/|_. （【]|v\d)")
 
 Vectors = Mapping[str, Sequence[float]]

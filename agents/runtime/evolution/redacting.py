@@ -31,11 +31,12 @@ _WHOLE: Final = (  # all of it is the secret
 )
 _KEPT_BEGINNING: Final = (  # what stands before it says what was there
     re.compile(
-        r"(\bauthorization[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic|token)\s+)?)(?!\[)[^\s\"',;]+", re.IGNORECASE
+        r"(\bauthorization[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic|token)\s+)?+)(?!\[)[^\s\"',;]+", re.IGNORECASE
     ),
     re.compile(r"(\bbearer\s+)(?!\[)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE),
     re.compile(rf"(--{_SECRET_NAME}(?:=|\s+))(?!\[){_VALUE}", re.IGNORECASE),
     re.compile(rf"(\b{_SECRET_NAME}[\"']?\s*(?:[:=]|：)\s*)(?!\[)(?!{{){_VALUE}", re.IGNORECASE),
+    re.compile(r"(\bcookie[\"']?\s*[:=]\s*[\"']?[\w.-]+=)(?!\[)[^\s\"']+", re.IGNORECASE),
     re.compile(r"((?:密码|口令|密钥|令牌)\s*(?:[:=：]|是|为)\s*)(?!\[)[^\s,;，；。]+"),
     re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)(?!\[)[^\s/@]+(?=@)", re.IGNORECASE),
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage, UserMessageKind
 from agents.runtime.evolution.evidence import arguments_of, by_run, ended_normally, failed, works_on_skills
-from agents.runtime.evolution.likeness import words
+from agents.runtime.evolution.likeness import runs, singular, words
 from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec, slug
 from agents.runtime.evolution.redacting import Redactor
 from agents.runtime.memory.sources import QUOTE, own_words
@@ -25,7 +25,7 @@ MOST_NAME_WORDS: Final = 4
 LITERAL_CHARS: Final = 60  # of a value that is the same every time and is kept
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _NOT_A_STEP: Final = ("memory_", "skill_", "session_")  # what the assistant does besides the task
-_ASKING: Final = frozenset("write create prepare draft build report search look need want like would could".split())
+_ASKING: Final = frozenset("write create prepare draft build search look need want like would could".split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def review(done: Sequence[Work], known: Sequence[Known], redactor: Redactor) -> 
     spec = Spec(
         name=name,
         description=say.description.format(name=name, tools=say.comma.join(s.name for s in alike[-1].way)),
-        when_to_use=say.when.format(words=say.comma.join(_shared([w.question for w in alike])[:8])),
+        when_to_use=say.when.format(words=say.comma.join(_telling([w.question for w in alike])[:8])),
         steps=tuple(say.step.format(tool=tool, values=values) if values else say.bare.format(tool=tool)
                     for tool, values in generalised),
         pitfalls=tuple(say.pitfall.format(tool=tool) for tool in _stumbled(alike)),
@@ -141,8 +141,29 @@ def _name(questions: Sequence[str]) -> str:
         return ""
     if has_han(shared[0]):
         return max(shared, key=len)
+    return _phrase(questions) or " ".join(_telling(questions)[:MOST_NAME_WORDS])
+
+
+def _telling(questions: Sequence[str]) -> list[str]:
+    """Return the shared words that say what it is about, all of them if these are too few."""
+    shared = _shared(questions)
     telling = [word for word in shared if word not in _ASKING]
-    return " ".join((telling if len(telling) > 1 else shared)[:MOST_NAME_WORDS])
+    return telling if len(telling) > 1 else shared
+
+
+def _phrase(questions: Sequence[str]) -> str:
+    """Return the most words that stand side by side in all questions, "" for fewer than two: who asks for the like
+    again says them so."""
+    said = [f" {' | '.join(' '.join(map(singular, run)) for run in runs(q, _ASKING))} " for q in questions]
+    best: tuple[str, ...] = ()
+    for run in runs(questions[0], _ASKING):
+        for first in range(len(run)):
+            for last in range(first + 2, min(len(run), first + MOST_NAME_WORDS) + 1):
+                part = run[first:last]
+                alike = f" {' '.join(map(singular, part))} "
+                if len(part) > len(best) and all(alike in one for one in said) and not any(map(str.isdigit, part)):
+                    best = part
+    return " ".join(best)
 
 
 def _columns(alike: Sequence[Work]) -> list[list[Step]]:
@@ -174,9 +195,9 @@ def _general(key: str, given: Sequence[object], questions: Sequence[str], redact
 def _rules(alike: Sequence[Work], name: str, *, chinese: bool) -> tuple[str, ...]:
     """Return the same for the assistant that goes by rules, as far as it has words for it."""
     tools = {step.name for step in alike[-1].way}
-    lines = []
-    if "search_knowledge" in tools:
-        lines.append("search: {topic}")
+    if "search_knowledge" not in tools:
+        return ()
+    lines = ["search: {topic}", "section: 概览" if chinese else "section: Overview"]
     if "save_artifact" in tools:
         lines.append(f"report: {name if chinese else name.capitalize()}")
     return tuple(lines)

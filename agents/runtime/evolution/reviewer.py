@@ -118,15 +118,7 @@ def read(text: str, finish: FinishReason) -> Review:
 
     One name in several lists: a deletion comes before an update, that before a new skill.
     """
-    if finish is not FinishReason.STOP:
-        raise ReviewUnreadable(f"It ended with {finish.value}.")
-    try:
-        parsed = parse_object(_FENCE.sub("", text))
-    except NotJson as error:
-        raise ReviewUnreadable("It is no JSON object.") from error
-    if parsed.cut or not text.strip():
-        raise ReviewUnreadable("It is cut off.")
-    values = parsed.arguments
+    values = _object(text, finish)
     if not {"skip_reason", "skills", "updates", "deletions"} & values.keys():
         raise ReviewUnreadable("It says nothing that was asked for.")
     skip = _text(values.get("skip_reason"))
@@ -139,6 +131,23 @@ def read(text: str, finish: FinishReason) -> Review:
     if skip and proposals:
         raise ReviewUnreadable("It gives a reason to skip, and changes.")
     return Review(skip_reason=skip, proposals=tuple(proposals.values())[:MOST_PROPOSALS])
+
+
+def read_spec(text: str, finish: FinishReason) -> Spec:
+    """Return the one spec that an answer gives. Raises ReviewUnreadable."""
+    return _spec(_object(text, finish))
+
+
+def _object(text: str, finish: FinishReason) -> Mapping[str, Any]:
+    if finish is not FinishReason.STOP:
+        raise ReviewUnreadable(f"It ended with {finish.value}.")
+    try:
+        parsed = parse_object(_FENCE.sub("", text))
+    except NotJson as error:
+        raise ReviewUnreadable("It is no JSON object.") from error
+    if parsed.cut or not text.strip():
+        raise ReviewUnreadable("It is cut off.")
+    return parsed.arguments
 
 
 def _spec(value: object) -> Spec:
