@@ -33,7 +33,8 @@ async def thread_changed(owner_id: int, thread_id: str, changed: str) -> None:
     """Tell the owner's open pages that a conversation changed; never fails, waits at most a second.
 
     changed: run_started, run_ended, title, inbox, seen, line, summary (there is a new one), summary_unchanged (a person
-    asked, and nothing came of it), memory (what is remembered of it changed), archived, unarchived, deleted, restored.
+    asked, and nothing came of it), memory (what is remembered of it changed), skill (skills came, went or
+    changed), archived, unarchived, deleted, restored.
     """
     await _hint(owner_id, {"thread_id": thread_id, "changed": changed})
 

@@ -33,6 +33,7 @@ READ: Final = "read"  # scope "version:<pk>": read a file's text and make it sea
 EMBED: Final = "embed"  # vectors for what is searchable by word; scopes: background/embed.py
 SUMMARY: Final = "summary"  # scope "" after events, "manual", "archive": bring a conversation's summary up to date
 MEMORY: Final = "memory"  # read what a person said for what is to be remembered
+REVIEW: Final = "review"  # look at what was done for what is to be learned
 HEAVY: Final = frozenset({READ, EMBED})  # minutes of work: a queue of their own, so that titles need not wait for them
 
 SWEEP_EVERY_S: Final = 10.0
@@ -76,7 +77,7 @@ class NotYet(Exception):
 
 def after_run() -> list[str]:
     """Return the kinds of jobs that are planted at the end of every run."""
-    return [MEMORY, TITLE] if settings.EMBEDDER == "none" else [EMBED, MEMORY, TITLE]
+    return [MEMORY, REVIEW, TITLE] if settings.EMBEDDER == "none" else [EMBED, MEMORY, REVIEW, TITLE]
 
 
 def send(job_ids: Iterable[int], kind: str = TITLE) -> None:

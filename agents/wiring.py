@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -15,9 +16,11 @@ from django.conf import settings
 
 from agents.metrics import backlog, multiprocess
 from agents.presets import assistant
-from agents.providers import embeddings, minilm, openai, openai_windows
+from agents.providers import bubblewrap, embeddings, minilm, monty, openai, openai_windows
 from agents.providers.offline import model as offline
+from agents.providers.sandbox import walls
 from agents.runtime.artifacts import ArtifactInvalid, ArtifactMissing, ArtifactNotKept, ArtifactRef
+from agents.runtime.code import CodeLimits, Executor, Workspace
 from agents.runtime.context.guard import Family, guard
 from agents.runtime.context.sizes import KnownSizes
 from agents.runtime.context.window import Tried, Window, resolve
@@ -50,7 +53,12 @@ from agents.tools import artifacts as artifact_tools
 from agents.tools import knowledge as knowledge_tools
 from agents.tools import memory as memory_tools
 from agents.tools import session as session_tools
+from agents.tools import skillrun as skillrun_tools
 from agents.tools import skills as skill_tools
+from agents.tools import workspace as workspace_tools
+from agents.tools.commandpolicy import CommandPolicy
+from agents.workspaces import sweeping
+from agents.workspaces.directory import DirectoryWorkspace
 from artifacts.rows import missing, session_of_thread
 from artifacts.store import DjangoArtifactStore
 
@@ -89,6 +97,7 @@ def redis_url() -> str:
 def build() -> Wiring:
     """Return the wiring of this installation."""
     presets = agents()
+    sweeping.sweep(settings.WORKSPACES_DIR, keep_s=settings.WORKSPACE_KEEP_S)  # of this machine; there may be others
     runner = Runner(
         agents={agent.name: agent for agent in presets},
         default_agent=presets[0].name,
@@ -106,7 +115,63 @@ def build() -> Wiring:
 def agents() -> tuple[LLMAgent, ...]:
     """Return the agents we ship, the default first."""
     modules = (knowledge_tools, artifact_tools, session_tools, skill_tools, memory_tools)
-    return (assistant.build(tuple(tool for module in modules for tool in module.tools())),)
+    found = executor()
+    info = found.info if found is not None else None
+    policy = CommandPolicy(allowed=frozenset(settings.CODE_ALLOWED), denied=frozenset(settings.CODE_DENIED))
+    code = (*workspace_tools.tools(info, policy), *skillrun_tools.tools(info, policy))
+    return (assistant.build((*(tool for module in modules for tool in module.tools()), *code)),)
+
+
+def executor() -> Executor | None:
+    """Return what runs code in this installation, None where nothing may or can."""
+    return _executor(settings.CODE_EXECUTOR)
+
+
+@cache
+def _executor(choice: str) -> Executor | None:
+    if choice == "none":
+        return None
+    if choice != "monty":
+        missing = walls.unavailable(_hidden())
+        if not missing:
+            return bubblewrap.Bubblewrap(hidden=_hidden(), env=settings.CODE_ENV)
+        if choice == "bubblewrap":
+            logger.error("no code can be run: %s", missing)
+            return None
+    return monty.MontyExecutor(env=settings.CODE_ENV)
+
+
+def code_found() -> tuple[str, str]:
+    """Return (what runs code here, why it is not bubblewrap, if that was wanted), in words for who runs the place."""
+    found, choice = executor(), settings.CODE_EXECUTOR
+    missing = walls.unavailable(_hidden()) if choice in ("auto", "bubblewrap") else ""
+    return (f"{found.info.name}: {found.info.isolation}" if found else "nothing", missing)
+
+
+def _hidden() -> tuple[Path, ...]:
+    """Return directories of ours that code must not see, wherever they lie."""
+    return (settings.BASE_DIR, settings.DATA_DIR, settings.WORKSPACES_DIR)
+
+
+def workspace_of(owner_id: int, session_id: int) -> Workspace | None:
+    """Return where the code of one conversation of one owner works; None where none is run."""
+    found = executor()
+    if found is None:
+        return None
+    return DirectoryWorkspace(
+        top=settings.WORKSPACES_DIR,
+        owner_id=owner_id,
+        session_id=session_id,
+        executor=found,
+        limits=CodeLimits(
+            wall_s=settings.CODE_TIMEOUT_S,
+            cpu_s=300.0,
+            memory_bytes=settings.CODE_MEMORY_BYTES,
+            processes=settings.CODE_PROCESSES,
+            disk_bytes=settings.CODE_DISK_BYTES,
+            files=settings.CODE_FILES,
+        ),
+    )
 
 
 @cache
@@ -160,8 +225,9 @@ def close_metrics() -> None:
 
 
 async def close_clients() -> None:
-    """Close this event loop's connections to models."""
+    """Close this event loop's connections to models, and its interpreters."""
     await openai.close_clients()
+    await monty.close()
 
 
 def now() -> datetime:
@@ -189,6 +255,7 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
         ),
         memories=PgMemories(request.owner_id, embedder=embedder(), heeds_switch=True),
         remembers=opened.remembers,
+        workspace=workspace_of(request.owner_id, int(opened.session.id)),
         skills=PgSkills(request.owner_id, run=SkillRun(session_id=int(opened.session.id), run_id=request.run_id)),
         zone=zone_named(opened.zone) or ZoneInfo(settings.TIME_ZONE),
         ledger=opened.ledger,

@@ -252,6 +252,17 @@ def disk() -> str:
     return words
 
 
+def code() -> str:
+    from agents import wiring  # noqa: PLC0415  # loads the providers
+
+    found, missing = wiring.code_found()
+    if settings.CODE_EXECUTOR == "bubblewrap" and missing:
+        raise Ill(f"no code can be run: {missing}", "Mend that, or set CODE_EXECUTOR to auto, monty or none.")
+    if found == "nothing":
+        return "nothing runs code (CODE_EXECUTOR=none)"
+    return f"{found}; not bubblewrap: {missing}" if missing else found
+
+
 CHECKS: dict[str, Callable[[], str]] = {
     "database": database,
     "vector": vector,
@@ -263,6 +274,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "storage": storage,
     "model": model,
     "embeddings": embeddings,
+    "code": code,
     "clock": clock,
     "disk": disk,
 }

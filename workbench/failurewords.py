@@ -118,6 +118,10 @@ def tool_failures() -> dict[str, str]:
         "skill_not_found": _("There is no such skill."),
         "skill_not_loaded": _("The agent had not read the skill yet."),
         "skill_not_read": _("The skills could not be read just now."),
+        "code_unavailable": _("No code can be run here."),
+        "code_not_run": _("The code could not be run: {reason}"),
+        "command_refused": _("This command is not allowed here."),
+        "process_not_found": _("This command does not run any more."),
     }
 
 

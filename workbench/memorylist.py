@@ -1,6 +1,6 @@
 """A person's memories as their page shows them: filters with counts, rows in words, what each of them replaced."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -124,7 +124,7 @@ class Deleted:
 class MemoryPage:
     """on: memories are used. new: the form for a new one. unavailable: they cannot be read now.
 
-    forget: the word that confirms it; forget_error: it was another one.
+    forget: the word that confirms it; forget_error: it was another one. words: of memories.js.
     """
 
     me: Me
@@ -132,11 +132,11 @@ class MemoryPage:
     memories: List
     on: bool
     forget: str
+    words: Mapping[str, str]
     new: Form = field(default_factory=Form)
     forget_error: str = ""
     unavailable: bool = False
     deleted: Deleted | None = None
-    words: dict[str, str] = field(default_factory=lambda: script_words())
     text_chars: int = TEXT_CHARS
 
 
@@ -172,12 +172,9 @@ def load(everything: Sequence[Memory], filters: Filters, threads: Collection[str
 
 
 def threads_of(owner_id: int, memories: Sequence[Memory]) -> frozenset[str]:
-    """Return which of the conversations that these come from can still be opened. One statement."""
+    """Return which of the conversations that these come from can still be opened. One statement at most."""
     wanted = {memory.origin.thread_id for memory in memories if memory.origin}
-    found = (
-        sessionlist.visible(owner_id).filter(thread_id__in=wanted) if wanted else sessionlist.visible(owner_id).none()
-    )
-    return frozenset(found.values_list("thread_id", flat=True))
+    return frozenset(sessionlist.visible(owner_id).filter(thread_id__in=wanted).values_list("thread_id", flat=True))
 
 
 def row(memory: Memory, before: Sequence[Memory], threads: Collection[str], *, form: Form | None = None) -> Row:

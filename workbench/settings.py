@@ -58,6 +58,14 @@ def env_list(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in env(name, default).split(",") if part.strip()]
 
 
+def env_pairs(name: str) -> dict[str, str]:
+    """Return "NAME=value" pairs, which commas separate. Values are not repeated in a complaint."""
+    pairs = [part.partition("=") for part in env_list(name)]
+    if not all(key.strip().isidentifier() and equals for key, equals, _value in pairs):
+        raise ImproperlyConfigured(f"{name} must look like NAME=value,OTHER=value.")
+    return {key.strip(): value for key, _equals, value in pairs}
+
+
 def env_seconds(name: str, default: float) -> float:
     value = env(name)
     if not value:
@@ -378,6 +386,8 @@ EXTRACT_TIMEOUT_S = env_int("EXTRACT_TIMEOUT_S", 60, least=1)  # reading text ou
 EXTRACT_MEMORY_BYTES = env_int("EXTRACT_MEMORY_MB", 1024, least=256) * 1024 * 1024
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of one frame or JSON body: clients resend the whole history
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_MESSAGE_BYTES
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder with skills comes in one request
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_100  # with the path of each file
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 FILE_UPLOAD_PERMISSIONS = 0o600
 STORAGES: dict[str, dict[str, Any]] = {
@@ -388,6 +398,19 @@ STORAGES: dict[str, dict[str, Any]] = {
         + ("StaticFilesStorage" if DEBUG else "ManifestStaticFilesStorage")
     },
 }
+
+# Code that the agent writes. auto: bubblewrap where the machine allows it, else the restricted interpreter
+CODE_EXECUTOR = env_choice("CODE_EXECUTOR", "auto", "auto", "monty", "bubblewrap", "none")
+CODE_TIMEOUT_S = min(env_seconds("CODE_TIMEOUT_S", 60), 300.0)  # unless a call asks for another
+CODE_MEMORY_BYTES = env_int("CODE_MEMORY_MB", 512, least=64) * 1024 * 1024
+CODE_DISK_BYTES = env_int("CODE_DISK_MB", 256, least=8) * 1024 * 1024
+CODE_PROCESSES = env_int("CODE_PROCESSES", 64, least=4)
+CODE_FILES = env_int("CODE_FILES", 2_000, least=50)
+CODE_ALLOWED = env_list("CODE_ALLOWED")  # commands; none named: all that are not denied
+CODE_DENIED = env_list("CODE_DENIED")
+CODE_ENV = env_pairs("CODE_ENV")  # variables that code gets
+WORKSPACES_DIR = Path(env("WORKSPACES_DIR", str(DATA_DIR / "workspaces"))).resolve()
+WORKSPACE_KEEP_S = env_int("WORKSPACE_KEEP_DAYS", 7, least=1) * 24 * 3600.0  # unused
 
 # The language of a page is the person's choice (a cookie), else what the browser asks for.
 LANGUAGE_CODE = "en"

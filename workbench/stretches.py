@@ -11,7 +11,7 @@ from agents.models.event import Event
 from agents.models.session import Session
 from agents.runtime.events import RunStarted, Stored
 from agents.stores import chains, events, lines, sessions
-from workbench import citations, divider, landing, memoryfoot, transcript
+from workbench import citations, divider, landing, memoryfoot, skillfoot, transcript
 from workbench.contexts import Gap, Transcript
 
 STRETCH: Final = 120  # records read for one step into a gap
@@ -68,6 +68,7 @@ def _transcript(session: Session, read: _Read, like: Transcript) -> Transcript:
     known = {one.position for one in stored} | {read.beside}
     entries = transcript.mark_versions(transcript.build(stored, gone), lines.of_session(session), known)
     memoryfoot.mark(entries, stored, session)
+    skillfoot.mark(entries, session)
     history = replace(
         sessions.read_history(session.owner_id, session.thread_id, limit=1), stored=stored, truncated=read.beside > 0
     )

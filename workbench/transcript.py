@@ -158,7 +158,8 @@ class Answer:
     position, until: of the first record that it shows, and of the last that says or does something.
     message_id: the last assistant message, "" if there is none; asked_id: the user message it answers. versions: None
     if nobody asked for another answer. sources: document ids it could use, None = all. not_in_documents: it says that
-    they do not answer. Of the last article of a run: memory: what it had to do with the run (memoryfoot.py); unused:
+    they do not answer. thumb: what the person said of the run, "" = nothing. Of the last article of a run: memory: what
+    it had to do with the run (memoryfoot.py); suggested: how many skills it led to (skillfoot.py), in words; unused:
     what its run found and does not cite, as citations.unused_json writes it.
     """
 
@@ -185,6 +186,8 @@ class Answer:
     parts: list[Phase | Prose | Note] = field(default_factory=list)
     versions: Versions | None = None
     memory: Foot | None = None
+    thumb: str = ""
+    suggested: str = ""
     kind: str = "answer"
 
     @property

@@ -204,7 +204,58 @@ TOOLS: dict[str, ToolWords] = {
         phase=gettext_lazy("Read the skills"),
         argument="skill",
     ),
+    "workspace_exec": ToolWords(
+        running=gettext_lazy("Running code"),
+        done=gettext_lazy("Ran code"),
+        failed=gettext_lazy("Could not run code"),
+        bare_running=gettext_lazy("Running code"),
+        bare_done=gettext_lazy("Ran code"),
+        bare_failed=gettext_lazy("Could not run code"),
+        phase=gettext_lazy("Worked with code"),
+        argument="",
+    ),
+    "workspace_write_stdin": ToolWords(
+        running=gettext_lazy("Looking at a running command"),
+        done=gettext_lazy("Looked at a running command"),
+        failed=gettext_lazy("Could not look at a running command"),
+        bare_running=gettext_lazy("Looking at a running command"),
+        bare_done=gettext_lazy("Looked at a running command"),
+        bare_failed=gettext_lazy("Could not look at a running command"),
+        phase=gettext_lazy("Worked with code"),
+        argument="",
+    ),
+    "workspace_kill_session": ToolWords(
+        running=gettext_lazy("Ending a running command"),
+        done=gettext_lazy("Ended a running command"),
+        failed=gettext_lazy("Could not end a running command"),
+        bare_running=gettext_lazy("Ending a running command"),
+        bare_done=gettext_lazy("Ended a running command"),
+        bare_failed=gettext_lazy("Could not end a running command"),
+        phase=gettext_lazy("Worked with code"),
+        argument="",
+    ),
+    "workspace_save_artifact": ToolWords(
+        running=gettext_lazy("Saving {what}"),
+        done=gettext_lazy("Saved {what}"),
+        failed=gettext_lazy("Could not save {what}"),
+        bare_running=gettext_lazy("Saving a file"),
+        bare_done=gettext_lazy("Saved a file"),
+        bare_failed=gettext_lazy("Could not save a file"),
+        phase=gettext_lazy("Saved files"),
+        argument="path",
+    ),
+    "skill_run": ToolWords(
+        running=gettext_lazy("Running code of the skill {what}"),
+        done=gettext_lazy("Ran code of the skill {what}"),
+        failed=gettext_lazy("Could not run code of the skill {what}"),
+        bare_running=gettext_lazy("Running code of a skill"),
+        bare_done=gettext_lazy("Ran code of a skill"),
+        bare_failed=gettext_lazy("Could not run code of a skill"),
+        phase=gettext_lazy("Worked with code"),
+        argument="skill",
+    ),
 }
+CODE_TOOLS = ("workspace_exec", "workspace_write_stdin", "skill_run")
 OTHER = ToolWords(
     running=gettext_lazy("Using {what}"),
     done=gettext_lazy("Used {what}"),
@@ -289,6 +340,8 @@ def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
     if name in ("memory_search", "memory_load") and "count" in data:
         count = data["count"]
         return ngettext("{n} memory", "{n} memories", count).format(n=count) if count else _("nothing found")
+    if name in CODE_TOOLS and "status" in data:
+        return _code_note(data)
     if name == "list_documents" and "documents" in data:
         return ngettext("{n} document", "{n} documents", data["documents"]).format(n=data["documents"])
     found = _PLACE.fullmatch(str(data.get("anchor", ""))) if name in ("read_artifact", "read_document") else None
@@ -300,6 +353,16 @@ def tool_note(name: str, summary: str, data: Mapping[str, Any]) -> str:
     if sheet:
         place = words["inSheet"].format(sheet=sheet, place=place)
     return words["under"].format(place=place, heading=heading) if heading else place
+
+
+def _code_note(data: Mapping[str, Any]) -> str:
+    """Return how code ended, if not well, and how many files it wrote."""
+    words, code, files = run_words(), data.get("exit_code"), len(data.get("files", ()))
+    if data["status"] != "exited":
+        return words["goesOn"] if data["status"] == "running" else ""
+    ended = words.get(f"stopped_{data.get('stopped')}", "") or (words["exitStatus"].format(n=code) if code else "")
+    wrote = ngettext("{n} file written", "{n} files written", files).format(n=files) if files else ""
+    return " · ".join(part for part in (ended, wrote) if part)
 
 
 def _found_note(hits: int, found: str, places: str) -> str:
@@ -421,6 +484,13 @@ def run_words() -> dict[str, str]:
         "minutes": _spaced(_("{m} min {s} s")),
         "step": ngettext("{n} step", "{n} steps", 1),
         "steps": ngettext("{n} step", "{n} steps", 2),
+        "goesOn": _("it goes on"),
+        "exitStatus": _("exit status {n}"),
+        "stopped_time": _("stopped: its time was over"),
+        "stopped_memory": _("stopped: it used too much memory"),
+        "stopped_disk": _("stopped: it wrote too much"),
+        "fileWritten": ngettext("{n} file written", "{n} files written", 1),
+        "filesWritten": ngettext("{n} file written", "{n} files written", 2),
         "working": _("Working"),
         "thinking": _("Thinking"),
         "writing": _("Writing the answer"),

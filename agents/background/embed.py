@@ -20,7 +20,7 @@ from agents.models.memory import Memory
 from agents.models.search_entry import Embedding, Kind, SearchEntry
 from agents.models.session import Session
 from agents.runtime.embedding import Embedder, Vector, model_id
-from agents.stores import memoryrows
+from agents.stores import memorysearch
 from agents.stores.entries import EntryPlace, event_texts
 from artifacts import indexing
 from artifacts.models import Passage
@@ -117,7 +117,7 @@ def _texts(entries: Sequence[SearchEntry]) -> dict[int, str]:
     found = {e.pk: indexing.searched(passages[e.ref]) for e in entries if e.kind == Kind.PASSAGE and e.ref in passages}
     memories = Memory.objects.of_everyone().in_bulk([e.ref for e in entries if e.kind == Kind.MEMORY])
     found |= {
-        e.pk: memoryrows.searched(memories[e.ref]) for e in entries if e.kind == Kind.MEMORY and e.ref in memories
+        e.pk: memorysearch.searched(memories[e.ref]) for e in entries if e.kind == Kind.MEMORY and e.ref in memories
     }
     said = [e for e in entries if e.kind == Kind.EVENT]
     for owner_id in {e.owner_id for e in said}:

@@ -17,12 +17,13 @@ from agents.jobs import Claim
 from agents.models.model_call import ModelCall as CallRow
 from agents.models.session import Session
 from agents.runtime.context.assemble import Assembled, Frame, View, assemble
-from agents.runtime.context.injection import blocks_of
+from agents.runtime.context.injection import Block, blocks_of
 from agents.runtime.errors import StorageUnavailable
 from agents.runtime.events import Preloaded, RunStarted, Stored
 from agents.runtime.model import Usage
 from agents.runtime.policy import ContextPolicy
 from agents.runtime.session import ModelCall
+from agents.runtime.skills.telling import overview_block
 from agents.runtime.summaries import Source
 from agents.runtime.summary.making import Made, Making, Sent
 from agents.runtime.summary.report import Reason, Told
@@ -31,6 +32,7 @@ from agents.runtime.tokens import Rates
 from agents.runtime.toolset import Toolset
 from agents.stores import calibrations, chains, modelcalls, policies, pool
 from agents.stores.db import in_thread
+from agents.stores.skills import visible
 from agents.stores.summaries import ARCHIVE, MANUAL, PgSummaries
 
 logger = logging.getLogger(__name__)
@@ -124,7 +126,7 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
     await calibrations.settled()
     policy = policies.of(agent)
     policy = replace(policy, summary_timeout_s=min(policy.summary_timeout_s, MOST_S))
-    view = _view(conversation, policy, calibration.rates)
+    view = _view(conversation, policy, calibration.rates, await _overview(owner_id, policy))
     assembled = _assembled(conversation, view)
     last = await in_thread(_last_call)(owner_id, found.id, conversation.run_id)
     forkable = assembled is not None and last is not None and _continues(assembled, last)
@@ -163,7 +165,15 @@ async def _make(job: Claim, conversation: Conversation) -> Made:
     return made
 
 
-def _view(conversation: Conversation, policy: ContextPolicy, rates: Rates) -> View:
+async def _overview(owner_id: int, policy: ContextPolicy) -> Block | None:
+    """Return what a run of this person is told of skills now, None = nothing."""
+    if not policy.skills:
+        return None
+    found = await in_thread(visible)(owner_id)
+    return overview_block([known.summary for known in found.values()], policy.skills_overview)
+
+
+def _view(conversation: Conversation, policy: ContextPolicy, rates: Rates, overview: Block | None) -> View:
     """Return how the last run's agent sees the conversation now."""
     own = [s for s in conversation.history if s.origin.run_id == conversation.run_id]
     invocation_id = own[0].origin.invocation_id
@@ -178,7 +188,7 @@ def _view(conversation: Conversation, policy: ContextPolicy, rates: Rates) -> Vi
         window=wiring.window_of(conversation.model),
         rates=rates,
         sizes={},
-        blocks=blocks_of(preloaded[-1] if preloaded else None),
+        blocks=(*((overview,) if overview else ()), *blocks_of(preloaded[-1] if preloaded else None)),
     )
 
 
@@ -187,7 +197,7 @@ def _assembled(conversation: Conversation, view: View) -> Assembled | None:
     agent = next((agent for agent in wiring.agents() if agent.name == conversation.agent), None)
     if agent is None:
         return None
-    offer = agent.offer(view.policy)
+    offer = agent.offer(view.policy, skills=any(block.kind == "skills" for block in view.blocks))
     frame = Frame(
         instruction=offer.instruction,
         tools=Toolset(offer.tools, (), agent.gates).specs,
@@ -198,11 +208,13 @@ def _assembled(conversation: Conversation, view: View) -> Assembled | None:
 
 
 def _continues(assembled: Assembled, last: CallRow) -> bool:
-    """Return whether the request begins like the last call's: the same system text and tools, nothing left out anew."""
+    """Return whether the request begins like the last call's: the same system text, tools and skills, nothing left out
+    anew."""
     if assembled.dropped_rounds or assembled.compacted is not None:
         return False
-    framed = [(part.kind, part.ref) for part in assembled.parts if part.kind in ("system", "tools")]
-    return framed == [(part["kind"], part["ref"]) for part in last.parts if part["kind"] in ("system", "tools")]
+    framed = [part.ref for part in assembled.parts if part.kind in ("system", "tools") or part.tag == "skills"]
+    before = (part for part in last.parts if part["kind"] in ("system", "tools") or part.get("tag") == "skills")
+    return framed == [part["ref"] for part in before]
 
 
 async def _read(owner_id: int, thread_id: str) -> Conversation | None:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -31,7 +32,8 @@ from agents.runtime.events import (
 from agents.runtime.model import ToolCall
 from agents.runtime.session import RunEnd, RunStatus
 from agents.runtime.tokens import estimate_record
-from agents.stores import db, pool, runs, sessions, writer
+from agents.stores import db, pool, runs, sessions, skillfiles, skilljudging, skilllibrary, writer
+from agents.workspaces import sweeping
 from artifacts import indexing, library, rows
 
 logger = logging.getLogger(__name__)
@@ -179,8 +181,13 @@ def _trim() -> None:
             session.delete()
             # after it: until the row is gone, a run may still store and index
             search_entry.drop(session.owner_id, search_entry.Kind.EVENT, [key])
+        sweeping.forget(settings.WORKSPACES_DIR, session.owner_id, key)
         logger.info("deleted conversation %s purged", key)
     jobs.trim(KEEP_DONE_JOBS)
     library.purge()
     rows.sweep()
+    skilllibrary.purge(now=datetime.now(UTC))
+    skillfiles.sweep()
+    skilljudging.expire(datetime.now(UTC))
+    sweeping.sweep(settings.WORKSPACES_DIR, keep_s=settings.WORKSPACE_KEEP_S)
     embed.owe_missing()

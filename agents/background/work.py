@@ -3,7 +3,7 @@
 import asyncio
 
 from agents import jobs
-from agents.background import embed, read, remember, summarize, title
+from agents.background import embed, read, remember, review, summarize, title
 
 
 class UnknownJob(LookupError):
@@ -26,6 +26,8 @@ def do(job: jobs.Claim) -> str:
             return asyncio.run(summarize.run(job))
         case jobs.MEMORY:
             return asyncio.run(remember.run(job))
+        case jobs.REVIEW:
+            return asyncio.run(review.run(job))
         case _:
             raise UnknownJob(job.kind)
     return ""

@@ -48,14 +48,15 @@ class CodeLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run. cwd: relative to the workspace; a skill's directory also has `inputs`, `out` and `work` in it.
+    """What to run. cwd: relative to the workspace, "" = its top, where nothing can be written beside its directories;
+    a skill's directory also has `inputs`, `out` and `work` in it.
 
     env: added to what the executor gives; nothing of the server's.
     """
 
     language: Language
     code: str
-    cwd: str = "work"
+    cwd: str = ""
     stdin: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -106,16 +107,14 @@ class Process(Protocol):
         ...
 
     @property
-    def result(self) -> Executed | None:
-        """What came of it, once it is over."""
-        ...
+    def over(self) -> bool: ...
 
     async def write(self, text: str) -> None:
         """Give it input. What nobody reads is dropped."""
         ...
 
     async def wait(self, seconds: float) -> Executed | None:
-        """Wait for its end, at most so long. Raises ExecutorFailed."""
+        """Wait for its end, at most so long, and return what came of it; None = it goes on. Raises ExecutorFailed."""
         ...
 
     async def kill(self) -> None:
@@ -214,9 +213,11 @@ class Workspace(Protocol):
         """Return the digest of the skill as it is staged, "" if it is not."""
         ...
 
-    async def run(self, command: Command, *, wall_s: float, output: Callable[[str], None]) -> Executed: ...
+    async def run(self, command: Command, *, output: Callable[[str], None], wall_s: float | None = None) -> Executed:
+        """Run a command. wall_s: at most so long; None = what is set for the installation."""
+        ...
 
-    async def start(self, command: Command, *, wall_s: float) -> Process: ...
+    async def start(self, command: Command, *, wall_s: float | None = None) -> Process: ...
 
     async def files(self) -> Mapping[str, FileInfo]:
         """Return every regular file of work, out and runs, by path, inputs not among them."""

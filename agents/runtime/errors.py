@@ -75,6 +75,10 @@ class ToolFailure(StrEnum):
     SKILL_NOT_FOUND = "skill_not_found"  # no such skill, or none that this person may see
     SKILL_NOT_LOADED = "skill_not_loaded"  # it has to be read first
     SKILL_NOT_READ = "skill_not_read"  # not the request's fault; another try may do
+    CODE_UNAVAILABLE = "code_unavailable"  # no executor is set up
+    CODE_NOT_RUN = "code_not_run"  # the executor's fault, not the code's; another try may do
+    COMMAND_REFUSED = "command_refused"  # by the installation's list, or there is no shell
+    PROCESS_NOT_FOUND = "process_not_found"  # a command that goes on: none of this conversation
 
 
 class AgentError(Exception):

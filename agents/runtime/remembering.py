@@ -1,4 +1,4 @@
-"""What is remembered of a person, put before the model unasked."""
+"""What of memory belongs to a run: what is put before the model unasked, and what the person said in its turn."""
 
 from agents.runtime.context.injection import Block
 from agents.runtime.events import Stored, UserMessage, UserMessageKind

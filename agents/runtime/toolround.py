@@ -247,6 +247,7 @@ class ToolRound:
             zone=invocation.services.zone,
             said=partial(said_in_turn, invocation),
             skills=invocation.skills,
+            workspace=invocation.services.workspace,
             citations=invocation.citable().citations,
             state=MappingProxyType(invocation.state),
             now=invocation.services.now,

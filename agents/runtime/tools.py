@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agents.runtime.artifacts import ArtifactRef, ArtifactStore
+from agents.runtime.code import Workspace
 from agents.runtime.context.guard import Family
 from agents.runtime.events import ToolStatus
 from agents.runtime.knowledge import NO_KNOWLEDGE, Citation, Knowledge
@@ -59,7 +60,7 @@ class ToolContext:
     progress: shows a line while the tool works, never blocks. state: a read-only view; write through ToolResult.state.
     citations: what earlier results gave to cite, by id. memories: of the person, None = nothing is remembered.
     zone: the person's. said: what they typed since this turn began, in order. skills: of the run, None = there are
-    none.
+    none. workspace: of the conversation, None = no code can be run.
     """
 
     owner_id: int
@@ -78,6 +79,7 @@ class ToolContext:
     zone: tzinfo = UTC
     said: Callable[[], tuple[Said, ...]] = lambda: ()
     skills: RunSkills | None = None
+    workspace: Workspace | None = None
     citations: Mapping[str, Citation] = field(default_factory=dict)
 
 

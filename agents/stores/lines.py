@@ -39,7 +39,7 @@ class Branching:
 
 def of_session(session: Session) -> tuple[Branching, ...]:
     """Return where a conversation branches, oldest place first. One query."""
-    return branchings(_forks(session), session.head_fork)
+    return branchings(forks_of(session), session.head_fork)
 
 
 def branchings(forks: Sequence[Fork], head: int) -> tuple[Branching, ...]:
@@ -67,7 +67,7 @@ def choose(*, owner_id: int, thread_id: str, fork: int) -> None:
     """
     rows = Session.objects.of(owner_id).filter(thread_id=thread_id, deleted_at=None)
     session = rows.select_for_update().first()  # an opening run writes this row, so none can begin meanwhile
-    forks = _forks(session) if session else ()
+    forks = forks_of(session) if session else ()
     if session is None or all(known.number != fork for known in forks):
         raise Rejected("thread_not_found")
     if Run.objects.of(owner_id).filter(session=session, status=RunStatus.RUNNING.value).exists():
@@ -90,7 +90,8 @@ def _goes_through(parts: Sequence[tuple[int, int]], way: int, after: int) -> boo
     return any(fork == way and up_to > after for fork, up_to in parts)
 
 
-def _forks(session: Session) -> tuple[Fork, ...]:
+def forks_of(session: Session) -> tuple[Fork, ...]:
+    """Return all forks of a conversation, in the order they were made. One query."""
     rows = ForkRow.objects.filter(session=session).order_by("number")
     return tuple(
         Fork(number=number, parent=parent, shared_position=shared)

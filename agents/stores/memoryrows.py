@@ -1,43 +1,32 @@
 """Memories of one owner as rows, sync: what stores/memories.py does on its threads, and a job in its own transaction.
 
 Every write is a transaction, or a savepoint of the caller's, and first takes the owner's lock: what it reads is what
-holds until it is committed. The searchable entry of a memory is written in the same transaction, and only what holds
-and is not muted has one; its vector is deleted by the database together with it.
+holds until it is committed. The searchable entry of a memory is written in the same transaction.
 """
 
-import logging
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from django.conf import settings
-from django.db import DataError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
-from agents import jobs
-from agents import search as searching
-from agents.models import search_entry
 from agents.models.memory import Memory as Row
 from agents.models.memory import MemoryChange, MemorySetting, MemoryTombstone
-from agents.runtime.memory.dates import Between, Period, Precision
 from agents.runtime.memory.memories import (
-    FEW_HITS,
     MOST_MEMORIES,
     Draft,
     Found,
-    Kind,
     Memory,
     MemoryDuplicate,
     MemoryMissing,
     MemoryOff,
-    Origin,
     Query,
     Source,
     Tombstone,
@@ -47,13 +36,14 @@ from agents.runtime.memory.memories import (
     content_hash,
 )
 from agents.runtime.memory.words import words_hash
-from agents.stores import memorytraces
+from agents.search import Vector
+from agents.stores import memorysearch, memorytraces
+from agents.stores.memorycolumns import columns_of, load
+from agents.stores.memorysearch import enter
 
 LOCK: Final = 0x6D656D6F  # class of the advisory locks, "memo"
 ID_LETTERS: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # none that is taken for another
 ID_LENGTH: Final = 8
-RANKED: Final = 150  # all that a search weighs: of equals the contract says which come first
-LEAST_SCORE: Final = 0.0001  # of a hit, however little is left of it
 
 # the memory and all that it superseded, directly or not
 _CHAIN: Final = """
@@ -64,8 +54,6 @@ with recursive chain as (
 select id from chain
 """
 
-logger = logging.getLogger(__name__)
-
 
 def lock(owner_id: int) -> None:
     """Let nobody else write this owner's memories until the caller's transaction ends. May be taken again within it."""
@@ -75,38 +63,6 @@ def lock(owner_id: int) -> None:
 
 def new_id() -> str:
     return "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH))
-
-
-def searched(row: Row) -> str:
-    """Return the text by which a memory is found, and of which its vector is made."""
-    return "\n".join(filter(None, (row.text, ", ".join(row.topics), ", ".join(row.participants), row.location)))
-
-
-def load(row: Row) -> Memory:
-    """Return a row as what runs and pages see. Of history the row that superseded it is looked at too."""
-    time = None
-    if row.event_start is not None and row.event_end is not None:
-        time = Period(start=row.event_start, end=row.event_end, precision=Precision(row.event_precision))
-    origin = None
-    if row.origin_position is not None:
-        origin = Origin(thread_id=row.origin_thread, event_id=row.origin_event, position=row.origin_position)
-    return Memory(
-        text=row.text,
-        kind=Kind(row.kind),
-        topics=tuple(row.topics),
-        event_time=time,
-        participants=tuple(row.participants),
-        location=row.location,
-        source=Source(row.source),
-        origin=origin,
-        id=row.memory_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        version=row.version,
-        used_at=row.used_at,
-        superseded_by=row.superseded_by.memory_id if row.superseded_by else "",
-        muted=row.muted,
-    )
 
 
 class MemoryRows:
@@ -145,7 +101,7 @@ class MemoryRows:
             row, same = self._current(id, version), self._saying(draft)
             if same is not None and same.pk != row.pk:
                 raise MemoryDuplicate(same.memory_id)
-            return self._write(row, **_columns(draft))
+            return self._write(row, **columns_of(draft))
 
     def supersede(self, id: str, draft: Draft, *, version: int | None = None) -> Written:
         draft = checked(draft)
@@ -184,7 +140,7 @@ class MemoryRows:
             self._bury([row], by)
             if same is not None:
                 return None
-            self._enter(before)
+            enter(before)
             return load(before)
 
     def restore(self, memories: Sequence[Memory]) -> None:
@@ -206,7 +162,7 @@ class MemoryRows:
             row = self._current(id, None)
             row.muted = muted
             row.save(update_fields=["muted"])
-            self._enter(row)
+            enter(row)
             return load(row)
 
     def clear(self, *, by: Source) -> int:
@@ -227,21 +183,9 @@ class MemoryRows:
         rows = rows.order_by("-updated_at", "-created_at", "memory_id")
         return tuple(load(row) for row in (rows[:limit] if limit > 0 else rows))
 
-    def search(self, query: Query, vector: searching.Vector | None = None) -> tuple[Found, ...]:
-        """vector: of the question, None = by words alone. Two statements; four if another kind is searched too."""
-        if not query.text.strip():
-            return ()
-        limit = max(1, query.limit)
-        found = self._found(query, query.kind, vector, max(limit, FEW_HITS))
-        if query.kind is None or not query.fallback or len(found) >= FEW_HITS:
-            return found[:limit]
-        everything = self._found(query, None, vector, RANKED)
-        ids = {hit.memory.id for hit in found}
-        scores = {hit.memory.id: hit.score for hit in everything}
-        # in order by kind, but with the scores of one search; what was too far behind there has the least of them
-        least = min(scores.values(), default=LEAST_SCORE)
-        own = (replace(hit, score=scores.get(hit.memory.id, least)) for hit in found)
-        return (*own, *(hit for hit in everything if hit.memory.id not in ids))[:limit]
+    def search(self, query: Query, vector: Vector | None = None) -> tuple[Found, ...]:
+        """vector: of the question; see memorysearch.search."""
+        return memorysearch.search(self._owner_id, self._holding().filter(muted=False), query, vector)
 
     def history(self, id: str) -> tuple[Memory, ...]:
         row = self._all().select_related("superseded_by").filter(memory_id=_known(id)).first()
@@ -305,19 +249,18 @@ class MemoryRows:
         id, now = new_id(), self._now()
         while self._all().filter(memory_id=id).exists():
             id = new_id()
-        row = Row(owner_id=self._owner_id, memory_id=id, created_at=now, updated_at=now, **_columns(draft))
+        row = Row(owner_id=self._owner_id, memory_id=id, created_at=now, updated_at=now, **columns_of(draft))
         row.save(force_insert=True)
-        self._enter(row)
+        enter(row)
         return row
 
     def _create(self, memory: Memory, superseded_by: int | None) -> Row:
         """Put back a memory that was there."""
         kept = {name: getattr(memory, name) for name in ("version", "muted", "created_at", "updated_at", "used_at")}
-        row = Row(owner_id=self._owner_id, memory_id=memory.id, superseded_by_id=superseded_by, **kept)
-        for name, value in _columns(memory).items():
-            setattr(row, name, value)
+        keys = {"owner_id": self._owner_id, "memory_id": memory.id, "superseded_by_id": superseded_by}
+        row = Row(**keys, **kept, **columns_of(memory))
         row.save(force_insert=True)
-        self._enter(row)
+        enter(row)
         return row
 
     def _write(self, row: Row, **columns: Any) -> Memory:
@@ -325,14 +268,14 @@ class MemoryRows:
         for name, value in columns.items():
             setattr(row, name, value)
         row.save(update_fields=["version", "updated_at", *columns])
-        self._enter(row)
+        enter(row)
         return load(row)
 
     def _let_go(self, row: Row, heir: Row) -> None:
         """Make a memory history: the heir holds in its place."""
         row.superseded_by = heir
         row.save(update_fields=["superseded_by"])
-        self._enter(row)
+        enter(row)
 
     def _evict(self, kept: Row) -> tuple[str, ...]:
         """Remove the least valuable as far as there are too many, and return their ids."""
@@ -360,42 +303,10 @@ class MemoryRows:
         """Leave nothing of what these memories said: not in the index, not in what an undo would put back, and not in
         what tools had shown of them."""
         keys, ids = [row.pk for row in rows], [row.memory_id for row in rows]
-        search_entry.drop(self._owner_id, search_entry.Kind.MEMORY, keys)
+        memorysearch.drop(self._owner_id, keys)
         MemoryChange.objects.of(self._owner_id).filter(memory_id__in=ids, before__isnull=False).update(before=None)
         memorytraces.erase(self._owner_id, ids)
         self._all().filter(pk__in=keys).delete()
-
-    def _enter(self, row: Row) -> None:
-        """Bring the searchable entry in line with the row."""
-        search_entry.drop(self._owner_id, search_entry.Kind.MEMORY, [row.pk])
-        if row.superseded_by_id is not None or row.muted:
-            return
-        text = search_entry.Text(ref=row.pk, position=1, text=searched(row), created=row.created_at)
-        search_entry.add(self._owner_id, search_entry.Kind.MEMORY, row.pk, [text])
-        if settings.EMBEDDER != "none":
-            jobs.plant(jobs.EMBED, owner_id=self._owner_id, scope=f"memory:{self._owner_id}")
-
-    # Searching them
-
-    def _found(self, query: Query, kind: Kind | None, vector: searching.Vector | None, most: int) -> tuple[Found, ...]:
-        """Return the hits of one search, best first: `most` of them, and more where those behind are as good."""
-        fitting = self._holding().filter(_within(query.between), muted=False)
-        if kind is not None:
-            fitting = fitting.filter(kind=kind.value)
-        narrowed = kind is not None or query.between != Between()
-        groups = fitting.values_list("pk", flat=True) if narrowed else None
-        scope = searching.Scope(owner_id=self._owner_id, kinds=(search_entry.Kind.MEMORY,), groups=groups)
-        ranked = _ranked(scope, query.text, vector)
-        if not ranked:
-            return ()
-        quoted = searching.phrases(query.text)
-        worst = ranked[-1 if quoted else min(most, len(ranked)) - 1].score
-        best = max(LEAST_SCORE, ranked[0].score)
-        scores = {one.ref: min(1.0, max(LEAST_SCORE, one.score / best)) for one in ranked if one.score >= worst}
-        rows = [row for row in fitting.filter(pk__in=list(scores)) if searching.holds(searched(row), quoted)]
-        rows.sort(key=lambda row: row.memory_id)
-        rows.sort(key=lambda row: (scores[row.pk], _happened(row), row.updated_at), reverse=True)
-        return tuple(Found(memory=load(row), score=scores[row.pk]) for row in rows)
 
 
 _AGE: Final = ("created_at", "memory_id")
@@ -404,48 +315,3 @@ _AGE: Final = ("created_at", "memory_id")
 def _known(id: str) -> str:
     """Return the id, "" for what cannot be one and what the database would not take: a model may name anything."""
     return id if id.isascii() and id.isalnum() else ""
-
-
-def _ranked(scope: searching.Scope, text: str, vector: searching.Vector | None) -> tuple[searching.Ranked, ...]:
-    """Return what the search gives; where vectors cannot be compared, by words alone."""
-    if vector is not None:
-        try:
-            with transaction.atomic():
-                return searching.search(scope, text, limit=RANKED, vector=vector)
-        except DataError:  # vectors of another length under the same name: the endpoint changed its model
-            logger.exception("searched without vectors")
-    return searching.search(scope, text, limit=RANKED)
-
-
-def _within(between: Between) -> Q:
-    """Return Between.lets as a condition."""
-    lets = Q()
-    if between.after is not None:
-        lets &= Q(event_end__gt=between.after)
-    if between.before is not None:
-        lets &= Q(event_start__lt=between.before)
-    return Q(event_start=None) | lets if lets else lets
-
-
-def _happened(row: Row) -> float:
-    return row.event_start.timestamp() if row.event_start else float("-inf")
-
-
-def _columns(draft: Draft) -> dict[str, Any]:
-    """Return what a draft says as columns."""
-    time, origin = draft.event_time, draft.origin
-    return {
-        "text": draft.text,
-        "kind": draft.kind.value,
-        "topics": list(draft.topics),
-        "event_start": time.start if time else None,
-        "event_end": time.end if time else None,
-        "event_precision": time.precision.value if time else "",
-        "participants": list(draft.participants),
-        "location": draft.location,
-        "source": draft.source.value,
-        "origin_thread": origin.thread_id if origin else "",
-        "origin_event": origin.event_id if origin else "",
-        "origin_position": origin.position if origin else None,
-        "content_hash": content_hash(draft),
-    }

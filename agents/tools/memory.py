@@ -28,6 +28,7 @@ from agents.runtime.memory.memories import (
     Source,
     content_hash,
     draft_of,
+    happened,
     merged,
 )
 from agents.runtime.memory.policies import Decision, Operation, Reason, Verb, completes, decide, hashes_of
@@ -205,7 +206,7 @@ async def memory_search(arguments: Mapping[str, Any], context: ToolContext) -> T
     async with _memories(context) as store:
         found = list(await store.search(query))
         if arguments.get("order_by_event_time"):
-            found.sort(key=lambda hit: _happened(hit.memory), reverse=True)
+            found.sort(key=lambda hit: happened(hit.memory), reverse=True)
         scores = {hit.memory.id: hit.score for hit in found}
         data = {"query": query.text}
         return await _told(store, [hit.memory for hit in found], context, data, scores)
@@ -334,7 +335,3 @@ def _result(memory: Memory, context: ToolContext, scores: Mapping[str, float]) -
     if memory.id in scores:
         found["score"] = round(scores[memory.id], 4)
     return found
-
-
-def _happened(memory: Memory) -> float:
-    return memory.event_time.start.timestamp() if memory.event_time else float("-inf")

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,7 +19,7 @@ from agents.models.memory import Memory as Row
 from agents.models.memory import MemoryChange, MemoryCursor
 from agents.models.model_call import ModelCall
 from agents.runtime.memory.memories import MOST_MEMORIES, Draft, Kind, Source
-from agents.stores import db, memorycursors, policies
+from agents.stores import db, memorycursors
 from agents.stores.memories import PgMemories
 from agents.stores.sessions import PgSessionStore
 from tests.agents.counting import counted
@@ -51,20 +50,6 @@ LIKES = "I prefer reports in Chinese, tables first."
 @pytest_asyncio.fixture
 async def alice(hot_stores: None) -> int:
     return int((await db.in_thread(get_user_model().objects.create_user)("alice")).pk)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt() -> Iterator[None]:
-    yield
-    policies.learn({})
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 # When it is owed

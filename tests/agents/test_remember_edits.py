@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from agents.models.memory import Memory as Row
 from agents.models.memory import MemoryChange, MemoryCursor, MemoryTombstone
 from agents.models.search_entry import SearchEntry
 from agents.runtime.memory.memories import Draft, Query, Source, draft_of
-from agents.stores import db, lines, policies
+from agents.stores import db, lines
 from agents.stores.memories import PgMemories
 from tests.agents.rememberings import calls, changes, cursor, edit, only, say, sent, texts, told, work
 from tests.modelserver import Gate, ModelServer, Reply
@@ -26,20 +25,6 @@ pytestmark = pytest.mark.usefixtures("hot_stores")
 @pytest_asyncio.fixture
 async def alice(hot_stores: None) -> int:
     return int((await db.in_thread(get_user_model().objects.create_user)("alice")).pk)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt() -> Iterator[None]:
-    yield
-    policies.learn({})
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 async def history(owner_id: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +21,7 @@ from agents.runtime.events import Preloaded, RunStarted, ToolReturned, UserMessa
 from agents.runtime.memory.dates import Precision
 from agents.runtime.memory.memories import Kind, Source
 from agents.runtime.session import CancelToken, Plan, RunRequest
-from agents.stores import db, policies
+from agents.stores import db
 from agents.stores.memories import PgMemories
 from agents.stores.sessions import PgSessionStore
 from tests.agents.records import AT, FINISHED, finished, request, stamp, user
@@ -56,20 +55,6 @@ async def alice(hot_stores: None) -> int:
 @pytest_asyncio.fixture
 async def bob(hot_stores: None) -> int:
     return int((await db.in_thread(get_user_model().objects.create_user)("bob")).pk)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt() -> Iterator[None]:
-    yield
-    policies.learn({})
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 async def switch(owner_id: int, **values: Any) -> None:

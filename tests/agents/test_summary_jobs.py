@@ -6,7 +6,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +31,7 @@ from agents.runtime.events import Stamped
 from agents.runtime.session import CancelToken, OpenRun, RunRequest
 from agents.runtime.summaries import Source, Summary
 from agents.runtime.summary import summarizer
-from agents.stores import chains, db, histories, policies, pool, summaries, writer
+from agents.stores import chains, db, histories, pool, summaries, writer
 from agents.stores.sessions import PgSessionStore
 from tests.agents.counting import counted
 from tests.agents.records import FINISHED, answer, finished, planner, request, stamp, user
@@ -51,20 +50,6 @@ SAID = {
 @pytest_asyncio.fixture
 async def alice(hot_stores: None) -> int:
     return int((await db.in_thread(get_user_model().objects.create_user)("alice")).pk)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt() -> Iterator[None]:
-    yield
-    policies.learn({})
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 def stamped(record: Any, run_id: str) -> Stamped:

@@ -1,7 +1,6 @@
 """Titles: by rule without any database, by a model and into the row with both."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,14 +76,6 @@ def test_a_models_title_is_cleaned(written: str) -> None:
 
 
 # In the database
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 async def heard(layer: Any, channel: str) -> dict[str, Any]:

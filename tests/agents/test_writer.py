@@ -144,8 +144,8 @@ async def test_the_end_of_a_run_is_stored_with_its_last_record_and_plants_its_jo
     planted = await db.in_thread(
         lambda: list(Job.objects.order_by("id").values("kind", "owner_id", "status", "range"))
     )()
-    assert [job["kind"] for job in planted] == jobs.after_run() == [jobs.EMBED, jobs.MEMORY, jobs.TITLE]
-    assert planted[2] == {"kind": "title", "owner_id": alice, "status": "queued", "range": {"run": "r"}}
+    assert [job["kind"] for job in planted] == jobs.after_run() == [jobs.EMBED, jobs.MEMORY, jobs.REVIEW, jobs.TITLE]
+    assert planted[3] == {"kind": "title", "owner_id": alice, "status": "queued", "range": {"run": "r"}}
 
 
 async def test_a_session_with_a_title_gets_no_title_job(alice: int) -> None:

@@ -4,7 +4,8 @@ The web process is pinned to one core; this harness and its model server to anot
 run where they like. `--only NAME` runs one part (starts, stream, html, capacity, assembly, long, idle, memory, search,
 indexing, tokens, answering; search_million, recall_million and memory_search run only so); `--quick` makes everything
 smaller, for a look and not for figures. `--sets DIR` also measures what a long conversation costs (`manage.py bench
-context`); with `--only context` nothing else, and without servers.
+context`); with `--only context` nothing else, and without servers. `--only code` measures what running code costs,
+also without servers.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.bench import assembly
+from tests.bench import assembly, code
 from tests.bench.load import Client, Seen, arrivals, at, direct
 from tests.bench.stack import HARNESS_CORE, ROOT, Stack, cpu_ms, model_server, rss_kb
 from tests.bench.statements import Statements
@@ -26,6 +27,10 @@ from tests.bench.statements import Statements
 Row = tuple[str, str, str]
 STREAM, SHORT, INSTANT = "bench-200x40", "bench-20x0", "bench-3x0"
 MODELS = [{"name": name} for name in (STREAM, SHORT, INSTANT)]
+
+
+def show(figure: str, value: str, bar: str) -> None:
+    print(f"{figure:<72} {value:<34} {bar}", flush=True)
 
 
 class Bench:
@@ -36,7 +41,7 @@ class Bench:
 
     def say(self, figure: str, value: str, bar: str = "") -> None:
         self.rows.append((figure, value, bar))
-        print(f"{figure:<72} {value:<34} {bar}", flush=True)
+        show(figure, value, bar)
 
     async def client(self) -> Client:
         return await Client(self.stack.url, self.token).open()
@@ -258,6 +263,9 @@ def main() -> None:
     if options.sets:
         subprocess.run([sys.executable, "manage.py", "bench", "context", "--sets", options.sets], cwd=ROOT, check=True)
     if options.only == ["context"]:
+        return
+    if options.only == ["code"]:
+        asyncio.run(code.measure(show, quick=options.quick))
         return
     os.sched_setaffinity(0, {HARNESS_CORE})
     with tempfile.TemporaryDirectory(prefix="wb", dir="/tmp") as folder, model_server() as model_port:

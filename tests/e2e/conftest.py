@@ -44,10 +44,12 @@ def browser() -> Iterator[Browser]:
 
 class Scripted(ModelServer):
     """Scripts are for conversations: the job that finds a title brings no tools and gets a title, and the one that
-    looks for what to remember, alone with a tool of that name, finds nothing."""
+    looks for what to remember, alone with a tool of that name, finds nothing; a review finds nothing to learn."""
 
     def _accept(self, request: Received) -> Reply:
         if request.path.endswith("/chat/completions"):
+            if not _tools(request) and request.body["messages"][0]["content"].startswith("You review how"):
+                return Reply(steps=(*text('{"skip_reason": "nothing to learn"}'), *finish()))
             if not _tools(request):
                 return Reply(steps=(*text("A fitting title"), *finish()))
             if EXTRACTING in _tools(request):

@@ -5,11 +5,11 @@ import re
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Route, expect
 
 from tests.e2e.browser import Desk
 from tests.e2e.conftest import House, Open
+from tests.e2e.test_library import checked
 from tests.workbench.installation import manage
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -55,15 +55,6 @@ def texts(page: Desk) -> Locator:
 
 def toast(page: Desk) -> Locator:
     return page.page.locator("#toasts .toast")
-
-
-def checked(page: Desk, where: str) -> None:
-    page.examined = True
-    found = Axe().run(page.page).response["violations"]
-    # links to skip by stand before all regions
-    bad = [v for v in found if v["impact"] != "minor" and v["id"] != "region"]
-    assert [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in bad] == [], where
-    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
 
 
 def test_a_memory_is_typed_in_and_stands_in_another_window_at_once(desk: Open) -> None:

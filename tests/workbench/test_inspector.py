@@ -133,12 +133,13 @@ async def test_plain_question_is_made_again_byte_for_byte(alice: Any, server: Mo
     server.script(said("Four degrees.", cached=600))
     async with talk(alice) as socket:
         await socket.run(question("How cold is it?"))
-    assert await every_call_agrees(alice) == ["system tools history"]
+    assert await every_call_agrees(alice) == ["system tools skills history"]
     html = await page(alice)
     sent = server.chats[0].body["messages"]
     assert texts(html)[-1] == sent[-1]["content"] == "How cold is it?"
     assert sent[0]["content"].startswith(texts(html)[0].removesuffix("…"))
-    assert texts(await page(alice, f"{PAGE}?part=1"))[0] == sent[0]["content"]
+    instruction, _, skills, *_ = [texts(await page(alice, f"{PAGE}?part={n + 1}"))[n] for n in range(3)]
+    assert f"{instruction}\n\n{skills}" == sent[0]["content"]
     assert "900 in, 20 out, 67\u00a0% cached" in html
     (message,) = await rows(Event, alice, type="user_message")
     assert f'href="/c/t/#h{message.position}"' in html
@@ -151,7 +152,8 @@ async def test_chinese_question_is_made_again_and_the_page_speaks_chinese(alice:
     html = await page(alice, **CHINESE)
     assert checked(html) == "same"
     assert "冷库现在多少度？" in texts(html)
-    shown = re.sub(r'<div class="part-text".*?</div>|<small dir="auto">.*?</small>', "", html, flags=re.S)
+    texts_and_hash = r'<div class="part-text".*?</div>|<small dir="auto">.*?</small>|<span class="notice-ref".*?</span>'
+    shown = re.sub(texts_and_hash, "", html, flags=re.S)
     words = re.sub(r"<[^>]+>|&[^;]+;", " ", shown[shown.index("<main") :])
     assert "模型看到的内容" in words and "时间线" in words
     assert set(re.findall(r"[A-Za-z]{4,}", words)) <= {"JSON", "test", "openai", "stop", "token", "Workbench"}
@@ -163,16 +165,16 @@ async def test_tools_alone_and_side_by_side_are_made_again_and_drawn(alice: Any,
         await socket.run(question("What do my documents say?"))
     found = await every_call_agrees(alice)
     assert found == [
-        "system tools history",
-        "system tools history history results",
-        "system tools history history results history results results",
+        "system tools skills history",
+        "system tools skills history history results",
+        "system tools skills history history results history results results",
     ]
     html = await page(alice)
     assert html.count('class="wf-label"') >= 7  # the run, three calls, three tools
     assert html.count('class="wf-tool"') + html.count('class="wf-fail"') == 3
     changes = html[html.index('class="changes"') :]
     assert len(re.findall(r'data-op="add"', changes)) == 3
-    assert "5 parts are the same" in changes
+    assert "6 parts are the same" in changes
     last = server.chats[2].body["messages"]
     assert [m["role"] for m in last] == ["system", "user", "assistant", "tool", "assistant", "tool", "tool"]
     for message in last:
@@ -186,7 +188,7 @@ async def test_answer_that_is_gone_on_with_is_made_again(alice: Any, server: Mod
         await socket.run(question("How cold?"))
         more = question("", run="r2")
         await socket.run({**more, "messages": [], "forwardedProps": {"workbench": {"action": "continue"}}})
-    assert (await every_call_agrees(alice))[-1] == "system tools history history system"
+    assert (await every_call_agrees(alice))[-1] == "system tools skills history history system"
 
 
 async def policy(**values: Any) -> None:
@@ -243,7 +245,7 @@ async def test_file_that_is_deleted_since_is_told_and_changes_nothing(alice: Any
     server.script(said("120."))
     async with talk(alice) as socket:
         await socket.run(message)
-    assert await every_call_agrees(alice) == ["system tools history"]
+    assert await every_call_agrees(alice) == ["system tools skills history"]
     html = await page(alice)
     assert "stock.txt" in html and "was deleted since" not in html
     (artifact,) = await sync_to_async(lambda: list(Artifact.objects.of(alice.pk)))()
@@ -257,7 +259,7 @@ async def test_what_the_person_had_open_is_a_part(alice: Any, server: ModelServe
     server.script(said("It is a price list."))
     async with talk(alice) as socket:
         await socket.run(question("What is this?", context=[{"description": "价目表", "value": "Ammonia: 43 euros"}]))
-    assert await every_call_agrees(alice) == ["system tools open history"]
+    assert await every_call_agrees(alice) == ["system tools skills open history"]
     assert any("价目表" in part and "Ammonia: 43 euros" in part for part in texts(await page(alice)))
 
 
@@ -357,9 +359,9 @@ async def test_edit_makes_a_line_of_its_own_and_both_are_made_again(alice: Any, 
         edit = {"action": "edit", "messageId": first["messages"][0]["id"]}
         await socket.run({**edited, "forwardedProps": {"workbench": edit}})
     assert await every_call_agrees(alice) == [
-        "system tools history",
-        "system tools history history history",
-        "system tools history",
+        "system tools skills history",
+        "system tools skills history history history",
+        "system tools skills history",
     ]
     calls = await rows(ModelCall, alice, purpose="chat")
     hidden = await page(alice, f"{PAGE}?call={calls[1].call_id}")

@@ -201,7 +201,7 @@ def test_landing_takes_few_statements_whatever_the_length(
     client: Client, alice: Any, django_assert_max_num_queries: Any
 ) -> None:
     long(alice, 300)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(26):
         client.get("/c/t/?at=u20")
 
 

@@ -1,4 +1,4 @@
-"""The memories page, without a browser: the list, its forms, and what a memory replaced."""
+"""The memories page, without a browser: the list and its forms."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -358,58 +358,3 @@ def test_without_a_script_the_page_can_do_the_same(client: Client, alice: Any) -
     assert "Type “forget” to confirm." in wrong.content.decode()
     assert client.post("/memories/forget/", {"word": "forget"}).headers["Location"] == "/memories/"
     assert held(alice) == []
-
-
-# What it replaced
-
-
-def test_the_history_of_a_fact_is_shown_and_brought_back(client: Client, alice: Any) -> None:
-    store = MemoryRows(alice.pk)
-    first = remembered(alice, "The contract runs 4 years.")
-    second = store.supersede(first.id, Draft(text="The contract runs 5 years.", source=Source.EXTRACTOR)).memory
-    third = store.supersede(second.id, Draft(text="The contract runs 6 years.", source=Source.EXTRACTOR)).memory
-    html = page(client)
-    assert texts(html) == ["The contract runs 6 years."]
-    assert "Replaced 2 earlier versions" in html
-    assert re.findall(r"<del[^>]*>([^<]+)", html) == ["The contract runs 5 years.", "The contract runs 4 years."]
-    sent = {"earlier": second.id, "version": third.version}
-    answer = client.post(f"/memories/{third.id}/bring-back/", sent, **HTMX)
-    assert answer.status_code == 200
-    assert texts(answer.content.decode()) == ["The contract runs 5 years."]
-    assert held(alice) == ["The contract runs 5 years."]
-    everything = [memory.text for memory in store.export()]
-    assert "The contract runs 6 years." in everything, "nothing is lost by it"
-    assert client.post(f"/memories/{third.id}/bring-back/", sent, **HTMX).status_code == 404, "it is history by now"
-    assert held(alice) == ["The contract runs 5 years."]
-
-
-def test_bringing_back_waits_for_a_look_if_the_memory_was_changed_meanwhile(client: Client, alice: Any) -> None:
-    store = MemoryRows(alice.pk)
-    first = remembered(alice, "5 years.")
-    second = store.supersede(first.id, Draft(text="6 years.", source=Source.EXTRACTOR)).memory
-    store.update(second.id, Draft(text="7 years.", source=Source.PERSON))
-    answer = client.post(f"/memories/{second.id}/bring-back/", {"earlier": first.id, "version": 1}, **HTMX)
-    assert answer.status_code == 409
-    assert texts(answer.content.decode()) == ["7 years."]
-    assert held(alice) == ["7 years."]
-
-
-@pytest.mark.parametrize("earlier", ["", "nothing", "itself"])
-def test_only_what_a_memory_replaced_is_brought_back(client: Client, alice: Any, earlier: str) -> None:
-    memory = remembered(alice, "5 years.")
-    sent = {"earlier": memory.id if earlier == "itself" else earlier, "version": 1}
-    assert client.post(f"/memories/{memory.id}/bring-back/", sent, **HTMX).status_code == 404
-
-
-# Not used in answers
-
-
-def test_a_memory_is_kept_from_answers_and_used_again(client: Client, alice: Any) -> None:
-    memory = remembered(alice, "Quiet.")
-    muted = client.post(f"/memories/{memory.id}/mute/", {"muted": "1"}, **HTMX)
-    assert "Not used in answers" in muted.content.decode()
-    assert MemoryRows(alice.pk).read() == ()
-    assert texts(page(client)) == ["Quiet."]
-    again = client.post(f"/memories/{memory.id}/mute/", {"muted": "0"}, **HTMX)
-    assert 'class="badge" data-state="warn"' not in again.content.decode()
-    assert [one.text for one in MemoryRows(alice.pk).read()] == ["Quiet."]

@@ -378,7 +378,8 @@ def test_context_8_7_of_a_whole_installation_nothing_that_was_said_is_counted_se
     said = f"{CANARY} {CANARY_ZH}"
     installation["model"].script(
         Reply(steps=(*text(f"About {said}: "), *text(said), *finish(counts=usage(1000, 20, cached=640)))),
-        Reply(steps=(*text(said), *finish(counts=usage(50, 5)))),
+        # the jobs behind it, in whatever order: a title, and what is to be remembered
+        *[Reply(steps=(*text(said), *finish(counts=usage(50, 5))))] * 2,
     )
     _, token = tokens.make_token(owner_id=alice.pk, name="test")
     asked = {"id": "u1", "role": "user", "content": f"What is {said}?"}
@@ -390,16 +391,17 @@ def test_context_8_7_of_a_whole_installation_nothing_that_was_said_is_counted_se
     def counted() -> dict[str, float]:
         return figures(fetch(installation["url"] + "/metrics", TOKEN))
 
-    until(lambda: 'model_call_total{model="test",outcome="ok",purpose="title"}' in counted())
+    for purpose in ("title", "memory"):
+        until(lambda: f'model_call_total{{model="test",outcome="ok",purpose="{purpose}"}}' in counted())  # noqa: B023  # used at once
     page = fetch(installation["url"] + "/metrics", TOKEN)
     assert figures(page)['run_total{outcome="finished"}'] == 1
     assert figures(page)['model_call_tokens_total{kind="cached",model="test",purpose="chat"}'] == 640
     assert figures(page)['model_call_tokens_total{kind="prompt",model="test",purpose="title"}'] == 50
     installation["stop"]()
     spans = installation["collector"].spans()
-    assert sorted(span.name for span in spans) == ["model call", "model call", "run"]
+    assert sorted(span.name for span in spans) == ["model call", "model call", "model call", "run"]
     assert len({span.trace_id for span in spans}) == 1
-    assert {tags(span).get("task.type") for span in spans} == {None, "chat", "title"}
+    assert {tags(span).get("task.type") for span in spans} == {None, "chat", "memory", "title"}
     sent = b"".join(body for _, body in installation["collector"].bodies)
     logged = installation["log"].read_bytes()
     kept = b"".join(path.read_bytes() for path in (installation["data"] / "metrics").iterdir())

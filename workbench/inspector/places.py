@@ -48,13 +48,15 @@ class Address:
 
     def source(self, part: PartRef, known: Known) -> str:
         """Return where a part's message stands in the conversation, "" if the conversation does not show it; of what is
-        remembered the page of memories.
+        remembered the page of memories, of skills theirs.
 
         What a run said and did stands behind the message that it answers; only messages have a place of their own.
         """
         thread = self.found.session.thread_id
         if "memories" in part.params:
             return reverse("memories")
+        if inspectedparts.tag_of(part) == "skills":
+            return reverse("skills")
         if inspectedparts.kind_of(part) == "summary" and part.ref in known.summaries:
             return f"{reverse('session', args=[thread])}#summary"
         if inspectedparts.kind_of(part) not in inspectedparts.EVENTS or (stored := known.events.get(part.ref)) is None:

@@ -22,7 +22,7 @@ from agents.runtime.memory.preloading import block_of
 from agents.runtime.session import PartRef
 from agents.runtime.summaries import Summary
 from agents.runtime.zones import zone_named
-from agents.stores import chains, events, memoryrows, modelcalls, summaryrows
+from agents.stores import chains, events, memorycolumns, modelcalls, summaryrows
 from workbench.inspector.parts import EVENTS, UNREADABLE, kind_of
 
 MOST_RUNS: Final = 200
@@ -206,7 +206,7 @@ def remembered(found: Found, parts: Sequence[PartRef], events: Iterable[Stored])
     if not ids:
         return {}
     rows = MemoryRow.objects.of(found.session.owner_id).filter(memory_id__in=ids)
-    there = {row.memory_id: memoryrows.load(row) for row in rows.select_related("superseded_by")}
+    there = {row.memory_id: memorycolumns.load(row) for row in rows.select_related("superseded_by")}
     zones = {zone_named(one.record.zone) for one in events if isinstance(one.record, RunStarted)}
     texts = (
         block_of([there[id] for id in some], zone or ZoneInfo(settings.TIME_ZONE))

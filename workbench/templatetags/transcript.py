@@ -15,7 +15,7 @@ def pretty_json(text: str | None) -> str:
     except ValueError:
         return text or ""
     found = [asked.get(name) for name in ("command", "code")] if isinstance(asked, dict) else []
-    code = next((one for one in found if isinstance(one, str) and one), "")
+    code: str = next((one for one in found if isinstance(one, str) and one), "")
     if not code:
         return json.dumps(asked, ensure_ascii=False, indent=2)
     rest = {name: value for name, value in asked.items() if name not in ("command", "code")}

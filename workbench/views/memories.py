@@ -51,7 +51,10 @@ logger = logging.getLogger(__name__)
 
 
 def _answered(view: _View) -> _View:
-    """Sign-in first; 404 for what is not there or not theirs, 503 while memories cannot be read; times as they live."""
+    """Sign-in first; 404 for what is not there or not theirs, 503 while memories cannot be read.
+
+    Times are those of the person's zone.
+    """
 
     @functools.wraps(view)
     def inner(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -332,6 +335,7 @@ def _draw(request: PageRequest, shown: List, *, status: int, **more: Any) -> Htt
         memories=shown,
         on=memoryswitch.is_on(owner_id(request)),
         forget=_confirmation(),
+        words=memorylist.script_words(),
         **more,
     )
     return render(request, "workbench/memories.html", {"page": page}, status=status)

@@ -23,7 +23,7 @@ from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserM
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
 from agents.stores import inbox, lines, sessions
-from workbench import citations, divider, landing, memoryfoot, sessionlist, stretches, transcript, windowmeter, wording
+from workbench import citations, divider, landing, memoryfoot, sessionlist, skillfoot, stretches, transcript, windowmeter, wording
 from workbench.contexts import Gap, Landed, Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
@@ -340,6 +340,7 @@ def read(request: HttpRequest, found: Session, *, before: int | None = None) -> 
     gone = citations.gone(owner_id(request), citations.named(stored))
     entries = transcript.mark_versions(transcript.build(stored, gone), lines.of_session(found), positions)
     memoryfoot.mark(entries, stored, found)
+    skillfoot.mark(entries, found)
     shown = transcript.page(entries, PAGE)
     cut = history.truncated or len(shown) < len(entries)
     last_run, last_state = newest_run(stored)

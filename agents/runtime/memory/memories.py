@@ -12,6 +12,7 @@ MemoryFailed           nothing was written
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -28,7 +29,6 @@ LIST_ITEMS: Final = 20  # topics, participants
 ITEM_CHARS: Final = 100
 LOCATION_CHARS: Final = 200
 FEW_HITS: Final = 3  # fewer than this, and another kind is searched too
-
 
 _ANY_TIME: Final = Between()
 
@@ -231,6 +231,11 @@ def merged(first: Collection[str], second: Collection[str]) -> tuple[str, ...]:
     for item in (*first, *second):
         kept.setdefault(item.casefold(), item)
     return tuple(kept.values())
+
+
+def happened(draft: Draft) -> float:
+    """Return when it happens, in seconds since 1970, to sort by; what has no time stands before everything."""
+    return draft.event_time.start.timestamp() if draft.event_time else -math.inf
 
 
 def _items(field: str, items: Collection[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from agents.runtime.memory.memories import (
     Written,
     checked,
     content_hash,
+    happened,
 )
 from agents.runtime.memory.words import normalised, words_hash
 
@@ -127,7 +128,7 @@ class OwnMemories:
         scores = self._scores(query)
         hits = [Found(memory=m, score=score) for m in self._shown() if (score := scores[m.id]) >= LEAST_SCORE]
         hits.sort(key=lambda f: f.memory.id)
-        hits.sort(key=lambda f: (f.score, _happened(f.memory), f.memory.updated_at), reverse=True)
+        hits.sort(key=lambda f: (f.score, happened(f.memory), f.memory.updated_at), reverse=True)
         own = [hit for hit in hits if query.kind in (None, hit.memory.kind)]
         if query.fallback and len(own) < FEW_HITS:
             own += [hit for hit in hits if hit not in own]
@@ -218,7 +219,3 @@ def _order(memory: Memory) -> tuple[datetime, str]:
 
 def _values(draft: Draft) -> dict[str, Any]:
     return {name: getattr(draft, name) for name in Draft.__dataclass_fields__}
-
-
-def _happened(memory: Memory) -> float:
-    return memory.event_time.start.timestamp() if memory.event_time else -math.inf

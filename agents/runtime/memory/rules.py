@@ -17,10 +17,9 @@ from agents.runtime.memory.dates import Mention, find
 from agents.runtime.memory.forgetting import Forgetting, forgetting, named
 from agents.runtime.memory.memories import Draft, Kind, Memory, Source
 from agents.runtime.memory.policies import Operation, Verb
-from agents.runtime.memory.saying import stem
 from agents.runtime.memory.sources import QUOTE, Said, own_words
 from agents.runtime.memory.statements import Statement
-from agents.runtime.memory.words import has_han, normalised, tokens
+from agents.runtime.memory.words import has_han, normalised, stem, tokens
 
 LEAST_MEANT: Final = 0.75  # of the words by which a person names what to forget
 _ABSOLUTE = re.compile(r"\d{4}")

@@ -1,12 +1,10 @@
 """Whether a statement is the person's own: covered by what they typed. Every doubt is a no."""
 
-import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from agents.runtime.memory.sources import QUOTE, Said, own_words
-from agents.runtime.memory.words import names, numbers, tokens
+from agents.runtime.memory.words import names, numbers, stem, tokens
 
 COVERED: Final = 0.6  # of a statement's words, that the person has to have used
 # Words that say nothing by themselves, or that turn what somebody says into what is said of them.
@@ -16,14 +14,13 @@ _COMMON: Final = frozenset(
     "person's was we were will with would you your "
     "我 你 您 他 她 它 们 的 了 是 在 和 与 也 都 就 有 对 把 被 这 那 用 户".split()
 )
-_ENDING: Final = re.compile(r"(?<=\w\w)(?:ing|e?d|e?s|e)$")
 
 
-def who_said(text: str, particulars: Iterable[str], said: Sequence[Said], *, known: str = "") -> Said | None:
-    """Return the message of which the statement is most, None if the person did not say it.
+def who_said(text: str, particulars: Collection[str], said: Sequence[Said], *, known: str = "") -> Said | None:
+    """Return the message that most of the statement comes from, of equals the last; None if the person did not say it.
 
-    particulars: people and places that go with it, which must have been said too. known: what is remembered already and
-    may be said again.
+    particulars: people and places that go with it, which must have been said too. said: messages as typed, in order.
+    known: what is remembered already and may be said again.
     """
     own = [own_words(message.text).replace(QUOTE, " ") for message in said]
     heard = " ".join((known, *own))
@@ -33,9 +30,8 @@ def who_said(text: str, particulars: Iterable[str], said: Sequence[Said], *, kno
         return None
     if not words or _share(words, heard) < COVERED:
         return None
-    shares = [_share(words, one) for one in own]
-    best = max(shares)
-    return said[len(shares) - 1 - shares[::-1].index(best)] if best > 0 else None
+    share, number = max((_share(words, one), number) for number, one in enumerate(own))
+    return said[number] if share else None
 
 
 def _holds(heard: str, wanted: Iterable[str]) -> bool:
@@ -51,8 +47,3 @@ def _share(words: frozenset[str], heard: str) -> float:
 def _content(text: str) -> frozenset[str]:
     """Return the words that say something, without their endings; each Chinese character counts as a word."""
     return frozenset(stem(word) for word in tokens(text) if word not in _COMMON)
-
-
-def stem(word: str) -> str:
-    """Return an English word without its ending, anything else as it is."""
-    return _ENDING.sub("", unicodedata.normalize("NFKC", word).replace("’", "'").removesuffix("'s"))

@@ -13,6 +13,7 @@ HAN: Final = r"\u3400-\u4dbf\u4e00-\u9fff"
 _TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,:/-][^\W_{HAN}]+)*")
 _END = re.compile(r"[\s.!?,;:。！？，；：…~～]+$")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*|[零〇一二两三四五六七八九十百千万亿]+")
+_ENDING = re.compile(r"(?<=\w\w)(?:ing|e?d|e?s|e)$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _NOT = re.compile(
     r"\b(?:not|never|no|nobody|nothing|none|neither|nor|without|cannot|\w+n['’]t)\b|[不没無无非别未勿]", re.IGNORECASE
@@ -44,6 +45,11 @@ def words_hash(text: str) -> str:
 def tokens(text: str) -> tuple[str, ...]:
     """Return the words in order, lower case."""
     return tuple(_TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def stem(word: str) -> str:
+    """Return an English word without its ending, anything else as it is."""
+    return _ENDING.sub("", unicodedata.normalize("NFKC", word).replace("’", "'").removesuffix("'s"))
 
 
 def has_han(text: str) -> bool:

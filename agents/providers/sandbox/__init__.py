@@ -1,0 +1,1 @@
+"""What the executors share (tables, charts) and what bubblewrap starts a command with (filter, inside, carrying)."""
