@@ -23,7 +23,18 @@ from agents.runtime.events import Outcome, RunFailed, RunFinished, Stored, UserM
 from agents.runtime.model import FilePart, TextPart
 from agents.runtime.session import RunStatus
 from agents.stores import inbox, lines, sessions
-from workbench import citations, divider, landing, memoryfoot, sessionlist, skillfoot, stretches, transcript, windowmeter, wording
+from workbench import (
+    citations,
+    divider,
+    landing,
+    memoryfoot,
+    sessionlist,
+    skillfoot,
+    stretches,
+    transcript,
+    windowmeter,
+    wording,
+)
 from workbench.contexts import Gap, Landed, Me, Row, SessionPage, SessionsPage, Transcript, Waiting, initials
 from workbench.forms import RenameForm
 from workbench.localtime import in_own_time
