@@ -123,6 +123,7 @@ def job_name(kind: str) -> str:
         "title": _("Job: find a title"),
         "summary": _("Job: look whether to summarise"),
         "memory": _("Job: look for what to remember"),
+        "review": _("Job: look for what can be learned"),
         "read": _("Job: read a document"),
         "embed": _("Job: make vectors"),
     }.get(kind, _("Job: {kind}").format(kind=kind))
