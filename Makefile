@@ -11,7 +11,7 @@ DATA ?= var
 # what tools that load the settings need, so that none of them asks for a database
 TOOLS := DEBUG=true SECRET_KEY=unused-by-tools DATABASE_URL= REDIS_URL= CELERY_BROKER_URL= WORKBENCH_DATA=/nonexistent
 
-.PHONY: run test test-client test-python test-outside check bench format messages
+.PHONY: run test test-client test-python test-outside check bench format
 .DELETE_ON_ERROR:
 
 run: .venv/runs

@@ -68,7 +68,8 @@ class ReadOnlyAdmin(Base):
         return False
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        names = [field.name for field in self.model._meta.fields]
+        left_out = self.exclude or ()
+        names = list(self.fields or [f.name for f in self.model._meta.fields if f.name not in left_out])
         return names if request.user.has_perm(READ_BODIES) else [name for name in names if name not in self.bodies]
 
 

@@ -19,6 +19,7 @@ def script_words() -> dict[str, str]:
         "citeGone": _("This document was deleted or is not yours any more. The quote was kept with the answer."),
         "citeGoneMessage": _("This conversation was deleted. The quote was kept with the answer."),
         "citeConversation": _("Untitled conversation"),
+        "bytes": _("{n} bytes"),
         "sourcesOne": _("1 source"),
         "sources": _("{n} sources"),
         "sourcesNone": _("No sources"),

@@ -3,10 +3,10 @@
 What people keep for themselves is theirs: none of it is shown here.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
@@ -16,33 +16,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext, pgettext_lazy
 from django.views.decorators.http import require_POST
 
+from agents.admin import ReadOnlyAdmin
 from agents.models.skill import Skill, SkillAudit, SkillLibrary, SkillRevision, SkillSwitch, SkillUse
 from agents.runtime.errors import AgentError
 from agents.runtime.skills.skill import SkillScope
 from agents.stores.skilllibrary import WAITING, SkillLibraryRows
 from workbench import skillproposals, skillwords
-
-if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Any]
-else:
-    Base = admin.ModelAdmin  # takes no parameter when it runs
-
-
-class ReadOnlyAdmin(Base):
-    """Rows that only the store writes."""
-
-    show_full_result_count = False
-    list_per_page = 50
-    ordering: ClassVar[Any] = ("-id",)
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 class EveryonesAdmin(ReadOnlyAdmin):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -179,7 +179,8 @@ def _stored(owner_id: int, off: frozenset[tuple[str, str]], *, staff: bool) -> l
     shown = list(skills.filter(deleted_at=None))
     active: dict[int, SkillRevision] = {}
     broken: dict[int, SkillRevision] = {}
-    wanted = revisions.filter(skill__in=[skill.pk for skill in shown]).defer(*HEAVY)
+    told = ~Q(problem="") | Q(status=SkillRevision.Status.ACTIVE)
+    wanted = revisions.filter(told, skill__in=[skill.pk for skill in shown]).defer(*HEAVY)
     for revision in wanted.order_by("number"):
         if revision.status == SkillRevision.Status.ACTIVE:
             active[revision.skill_id] = revision

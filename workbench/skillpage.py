@@ -124,7 +124,8 @@ class Shown:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """What is being written. version: number of the revision it began with, 0 = a new skill. proposal: of the
-    suggestion that is being changed, 0 = none. theirs: what somebody saved meanwhile, compared with what was typed."""
+    suggestion that is being changed, 0 = none. theirs: what somebody saved meanwhile, compared with what was typed.
+    action: the address that takes it, "" = the one it is shown at."""
 
     name: str = ""
     description: str = ""
@@ -132,6 +133,7 @@ class Form:
     version: int = 0
     proposal: int = 0
     everyone: bool = False
+    action: str = ""
     errors: Mapping[str, str] = field(default_factory=dict)
     theirs: diff.Comparison | None = None
     body_chars: int = BODY_CHARS
@@ -283,7 +285,7 @@ def _version(one: SkillRevision, shown: int) -> VersionRow:
         source=skillwords.source(one.source),
         status=one.status,
         state=skillwords.problem(one.problem, one.words) if one.problem else skillwords.status(one.status),
-        comment=one.comment,
+        comment=skillwords.comment(one.comment),
         shown=one.number == shown,
         promotable=one.status == SkillRevision.Status.ARCHIVED and one.action != SkillRevision.Action.DELETE,
     )

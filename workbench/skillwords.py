@@ -1,12 +1,15 @@
 """What pages say of skills, in the reader's language."""
 
+import re
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models.skill import SkillRevision
 from agents.runtime.skills.format import Problem
 from agents.runtime.skills.skill import BODY_CHARS, DESCRIPTION_CHARS, NAME_CHARS, SkillScope
-from agents.stores.skillpacks import FILE_BYTES, MOST_FILES, UNPACKED_BYTES, PackRefused, Refusal
+from agents.stores.skilllibrary import STALE, TAKEN
+from agents.stores.skillpacks import FILE_BYTES, MOST_FILES, MOST_SKILLS, UNPACKED_BYTES, PackRefused, Refusal
 
 MIB = 1024 * 1024
 
@@ -32,7 +35,9 @@ def problem(code: str, words: str = "") -> str:
         case Problem.BODY:
             return _("Its text has more than {most} characters.").format(most=f"{BODY_CHARS:,}")
         case Problem.FRONT_MATTER:
-            return _("The lines at the top of SKILL.md cannot be read. {words}").format(words=words).strip()
+            line = re.search(r"\d+", words)
+            said = _("The lines at the top of SKILL.md cannot be read: in line {line} quotation marks have no end.")
+            return said.format(line=line[0] if line else 1)
     return words or _("It cannot be used.")
 
 
@@ -47,13 +52,20 @@ def refusal(error: PackRefused) -> str:
         Refusal.ENCRYPTED: _("The archive is protected by a password."),
         Refusal.FILE_SIZE: _("“{about}” is too large: at most {most} MB per file."),
         Refusal.TOTAL_SIZE: _("It is too large: at most {total} MB in all, unpacked."),
-        Refusal.COUNT: _("There are too many files in it: at most {files}."),
+        Refusal.COUNT: _("There is too much in it: at most {files} files and {skills} skills."),
         Refusal.PATH: _("It holds a path that is not allowed: “{about}”."),
         Refusal.LINK: _("It holds a link, which is not allowed: “{about}”."),
         Refusal.DEVICE: _("It holds something that is no file: “{about}”."),
         Refusal.TWICE: _("It holds two files for one place: “{about}”."),
+        Refusal.NAME: _("It holds two skills of one name: “{about}”."),
     }[error.reason]
-    return said.format(about=about, most=FILE_BYTES // MIB, total=UNPACKED_BYTES // MIB, files=f"{MOST_FILES:,}")
+    limits = {
+        "most": FILE_BYTES // MIB,
+        "total": UNPACKED_BYTES // MIB,
+        "files": f"{MOST_FILES:,}",
+        "skills": MOST_SKILLS,
+    }
+    return said.format(about=about, **limits)
 
 
 def scope(of: SkillScope) -> str:
@@ -85,6 +97,14 @@ def status(of: str) -> str:
         SkillRevision.Status.REJECTED.value: _("not taken"),
         SkillRevision.Status.EXPIRED.value: _("nobody decided"),
     }[of]
+
+
+def comment(of: str) -> str:
+    """Return a note about a decision: what the house noted in the reader's language, what a person did as it is."""
+    if of == STALE:
+        return _("it was made from an older version")
+    made = re.fullmatch(re.escape(TAKEN).replace(r"\{number\}", r"(\d+)"), of)
+    return _("version {n} was made of it").format(n=made[1]) if made else of
 
 
 def used(n: int) -> str:

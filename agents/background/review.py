@@ -21,8 +21,8 @@ from agents.runtime.context.digests import sha256
 from agents.runtime.embedding import EmbedderFailed
 from agents.runtime.events import UserMessage
 from agents.runtime.evolution import repeating, reviewer
-from agents.runtime.evolution.evidence import Evidence, Weighing, weigh
-from agents.runtime.evolution.gates import Candidate, Gates, effectiveness_gate
+from agents.runtime.evolution.evidence import MAINTENANCE, Evidence, Weighing, weigh
+from agents.runtime.evolution.gates import HOUSE, Candidate, Gates, effectiveness_gate
 from agents.runtime.evolution.likeness import overlap, words
 from agents.runtime.evolution.outcomes import Outcome
 from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, described
@@ -46,20 +46,17 @@ GONE: Final = "gone"  # result: the conversation is not there any more
 OFF: Final = "off"  # result: the policy wants no reviews
 NOTHING: Final = "nothing"  # result: there was nothing to look at, or to learn
 TOO_LITTLE: Final = "too_little"  # result: looked at again with what follows
-MAINTENANCE: Final = "maintenance"  # result: somebody works on skills by hand
 DEAD: Final = "dead"  # result: no reviewer could read it, it is passed over
 PROPOSED: Final = "proposed"  # result: something was put before the gates
 
 TIMEOUT_S: Final = 60.0
-GATES: Final = Gates()
-"""The gates of this installation. A person always decides last."""
 
 
 class NotReviewed(Exception):
     """The reviewer gave no decision, and another try may help."""
 
 
-async def run(job: Claim, gates: Gates = GATES) -> str:
+async def run(job: Claim, gates: Gates = HOUSE) -> str:
     """Review what came behind the conversation's cursor, if it is worth it. Return a code of what came of it.
 
     Raises NotReviewed, to be done again later, and jobs.NotYet while another job reviews this conversation, or if it
@@ -118,7 +115,7 @@ async def _look(part: Part, gates: Gates) -> str:
         return OFF
     weighing = Weighing(calls=policy.review_calls)
     evidence = weigh(part.events, weighing)
-    if not evidence.runs and any(why == "maintenance" for _, why in evidence.passed_over):
+    if not evidence.runs and any(why == MAINTENANCE for _, why in evidence.passed_over):
         await in_thread(reviews.pass_over)(part)
         return MAINTENANCE
     if not evidence.enough:

@@ -15,7 +15,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 GRACE_S: Final = 5.0  # after its time, for killing everything and carrying the files back
 SHELL: Final = "/bin/sh"
 OPEN_FILES: Final = 256
+WAITING_BYTES: Final = 1024 * 1024  # of input that nobody has read yet; more is dropped
 _HERE: Final = Path(__file__).with_name("sandbox")
 _GIVEN: Final = ".given"
 _ENV: Final = {
@@ -87,16 +88,19 @@ class Bubblewrap:
         self, root: Path, command: Command, limits: CodeLimits, *, output: Callable[[str], None] = lambda text: None
     ) -> Executed:
         process = await self._begin(root, command, limits, output)
-        await process.close_input(command.stdin)
         try:
+            await process.close_input(command.stdin)
             return await process.to_end()
         finally:
             await process.kill()
 
     async def start(self, root: Path, command: Command, limits: CodeLimits) -> "Boxed":
         process = await self._begin(root, command, limits, lambda text: None)
-        if command.stdin:
+        try:
             await process.write(command.stdin)
+        except BaseException:  # cancelled: nobody would know of it
+            await process.kill()
+            raise
         return process
 
     async def _begin(self, root: Path, command: Command, limits: CodeLimits, output: Callable[[str], None]) -> "Boxed":
@@ -162,10 +166,11 @@ class Boxed:
         given: Sequence[carrying.Given],
     ) -> Executed:
         assert child.stdout is not None and child.stderr is not None
+        send = partial(carrying.send_orders, most_bytes=self._limits.disk_bytes)
         try:
             async with asyncio.timeout(self._limits.wall_s + GRACE_S):
-                with contextlib.suppress(OSError):  # it may be dead already; the report says so
-                    await asyncio.to_thread(carrying.send_orders, orders, self._root, job, given)
+                with contextlib.suppress(BrokenPipeError):  # it may be dead already; the report says so
+                    await asyncio.to_thread(send, orders, self._root, job, given)
                 # at once: bwrap holds its outputs open until the report is read
                 _, _, came = await asyncio.gather(
                     self._read(child.stdout, 0), self._read(child.stderr, 1), self._receive(report)
@@ -177,6 +182,10 @@ class Boxed:
             if self._windows[1].text().startswith(("bwrap: ", "setpriv: ")):
                 raise ExecutorFailed("The sandbox could not be set up.") from error
             came = carrying.Report(stopped="memory")  # what kills it from outside is the kernel, out of memory
+        except carrying.TooMuch as error:
+            raise ExecutorFailed("The workspace holds more than a run may have.") from error
+        except OSError as error:
+            raise ExecutorFailed("The workspace cannot be read.") from error
         finally:
             _end(child)
             await child.wait()
@@ -237,6 +246,8 @@ class Boxed:
 
     async def write(self, text: str) -> None:
         assert self._child is not None and self._child.stdin is not None
+        if self._child.stdin.transport.get_write_buffer_size() > WAITING_BYTES:
+            return  # it does not read
         self._child.stdin.write(text.encode("utf-8", "replace"))
         with contextlib.suppress(ConnectionError, TimeoutError):
             await asyncio.wait_for(self._child.stdin.drain(), 1.0)

@@ -26,7 +26,7 @@ from pydantic_monty import (
 )
 
 from agents.providers.sandbox import charts, tables
-from agents.providers.sandbox.carrying import inventory
+from agents.providers.sandbox.carrying import MOST_DEEP, directories, inventory
 from agents.providers.sandbox.window import Window
 from agents.runtime.code import (
     EXIT_KILLED,
@@ -89,12 +89,13 @@ class MontyExecutor:
     ) -> Executed:
         if command.language is not Language.PYTHON:
             raise ExecutorFailed("This executor runs Python only.")
-        there = inventory(root)
-        if len(there) >= limits.files:
-            raise ExecutorFailed(f"The workspace holds {len(there)} files, and may have {limits.files}.")
+        there = await asyncio.to_thread(inventory, root)
+        held = len(there) + await asyncio.to_thread(directories, root)
+        if held >= limits.files:
+            raise ExecutorFailed(f"The workspace holds {held} files and directories, and may have {limits.files}.")
         room = limits.disk_bytes - sum(size for _path, size, _mode in there)
         # a suspension for each file that is opened, so it cannot make more than there is room for
-        limits = replace(limits, files=limits.files - len(there))
+        limits = replace(limits, files=limits.files - held)
         run = _Run(root, command, limits, room, output)
         began = time.monotonic()
         exit_code, stopped = await run.feed(environment(_ENV, self._env, command.env))
@@ -155,7 +156,7 @@ class _Run:
         self, root: Path, command: Command, limits: CodeLimits, room: int, output: Callable[[str], None]
     ) -> None:
         self._root, self._command, self._limits, self._output = root, command, limits, output
-        self._room = max(0, room)
+        self._room, self._directories = max(0, room), limits.files
         self._loop = asyncio.get_running_loop()
         self.windows = (Window(OUTPUT_BYTES), Window(OUTPUT_BYTES))
         self.run_dir = f"runs/{secrets.token_hex(4)}"
@@ -269,6 +270,12 @@ class _Run:
         host = self._host(path, write=True)
         if len(data) > min(MOST_WRITTEN, self._room):
             raise OSError(f"disk write limit exceeded: {len(data)} bytes are too many")
+        if len(host.relative_to(self._root).parts) > MOST_DEEP:
+            raise OSError(f"File name too long: '{path}'")
+        new = sum(1 for parent in host.parents if not parent.exists())
+        if new > self._directories:
+            raise OSError("disk write limit exceeded: there are too many directories")
+        self._directories -= new
         self._room -= len(data)
         host.parent.mkdir(parents=True, exist_ok=True)
         return host.write_bytes(data)
@@ -285,6 +292,8 @@ class _Run:
                 parts.append(part)
         inside = "/".join(parts[1:]) if parts[:1] == [WORKSPACE.strip("/")] else ""
         places = {"inputs": "inputs", **_places(""), **self._places}
+        if self._command.cwd.startswith("skills/"):  # inputs are where they are, whichever way one comes to them
+            places[f"{'/'.join(self._command.cwd.split('/')[:2])}/work/inputs"] = "inputs"
         for shown, name in sorted(places.items(), key=lambda place: -len(place[0])):
             if inside.startswith(f"{shown}/"):
                 if write and name not in _WRITTEN:

@@ -21,7 +21,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # what would make another program, or another beginning of one, out of what is run
 _LOADERS: Final = re.compile(
     r"LD_.*|DYLD_.*|BASH_FUNC_.*|OPENSSL_CONF|PATH|ENV|BASH_ENV|PROMPT_COMMAND|PS4|SHELL|SHELLOPTS|BASHOPTS|IFS|CDPATH"
-    r"|GLOBIGNORE|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONINSPECT|PERL5LIB|PERL5OPT|RUBYLIB|RUBYOPT|NODE_OPTIONS"
+    r"|GLOBIGNORE|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONINSPECT|PYTHONUSERBASE|PYTHONBREAKPOINT|PERL5LIB|PERL5OPT"
+    r"|PERL5DB|RUBYLIB|RUBYOPT|NODE_OPTIONS|JAVA_TOOL_OPTIONS|GCONV_PATH|LOCPATH|TAR_OPTIONS|LESSOPEN|LESSCLOSE|GIT_.*"
 )
 
 
@@ -230,6 +231,11 @@ class Workspace(Protocol):
         ...
 
 
+def _can_be_given(value: str) -> bool:
+    """Return whether a program can be given this text: no zero in it, and no half of a pair of surrogates."""
+    return "\0" not in value and value == value.encode("utf-8", "replace").decode()
+
+
 def environment(base: Mapping[str, str], *layers: Mapping[str, str]) -> dict[str, str]:
     """Return base with the layers over it, later ones counting more: what staff provide, then what a call asks for.
 
@@ -241,6 +247,6 @@ def environment(base: Mapping[str, str], *layers: Mapping[str, str]) -> dict[str
     allowed = {
         name: value
         for name, value in added.items()
-        if _NAME.fullmatch(name) and not _LOADERS.fullmatch(name) and name not in fixed and "\0" not in value
+        if _NAME.fullmatch(name) and not _LOADERS.fullmatch(name) and name not in fixed and _can_be_given(value)
     }
     return {**base, **allowed}

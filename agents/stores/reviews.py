@@ -248,18 +248,16 @@ class Held:
     """A revision that waits for an outcome, and how the runs turned out that it was learned from."""
 
     pk: int
-    reports: dict[str, Any]
     outcome: Outcome | None
 
 
 def held(owner_id: int, session_id: int) -> tuple[Held, ...]:
     """Return what of a conversation waits for an outcome."""
     rows = Suggestion.objects.of(owner_id).filter(review__session_id=session_id, revision__status=Status.PENDING_EVAL)
-    found = rows.filter(revision__skill__deleted_at=None).select_related("review", "revision").order_by("pk")
+    found = rows.filter(revision__skill__deleted_at=None).select_related("review").order_by("pk")
     return tuple(
         Held(
             pk=one.revision_id,
-            reports=one.revision.reports,
             outcome=outcome_of(owner_id, session_id, one.review.evidence.get("runs", ())),
         )
         for one in found

@@ -1,8 +1,6 @@
 """What a revision says, made of files, and SKILL.md made of what somebody typed."""
 
-import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,7 +8,7 @@ from typing import Any, Final
 from agents.models.skill import SkillRevision
 from agents.runtime.skills import format as skillformat
 from agents.runtime.skills.format import Broken, Problem
-from agents.runtime.skills.skill import DESCRIPTION_CHARS, NAME_CHARS, SKILL_FILE, SkillFile, SkillScope
+from agents.runtime.skills.skill import DESCRIPTION_CHARS, SKILL_FILE, SkillFile, SkillScope
 from agents.stores.skillfiles import Desk, Entry
 
 DOC_BYTES: Final = 1024 * 1024  # a longer text is a file like any other
@@ -38,20 +36,8 @@ class Content:
 
 
 def slug_of(name: str) -> str:
-    """Return what runs and addresses may call a skill of this name: its letters and digits, hyphens between them.
-
-    A name without any gets a made-up one; one that is too long is cut and told apart by its hash.
-    """
-    kept = "".join(char if char.isalnum() or unicodedata.combining(char) else "-" for char in _folded(name))
-    slug = re.sub("-+", "-", kept).strip("-")
-    if slug and len(slug) <= NAME_CHARS:
-        return slug
-    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{slug[: NAME_CHARS - 9].strip('-') or 'skill'}-{mark}"
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
+    """Return what runs and addresses may call a skill of this name, made up if it has no letters and digits."""
+    return skillformat.slug(name) or f"skill-{skillformat.name_hash(name)}"
 
 
 def docs(files: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ The sweep of other files looks at shelves "00" to "ff" alone and leaves these be
 
 import hashlib
 import random
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from agents.models.skill import Skill
 from artifacts import blobs
 
 FOLDER: Final = "skills"
+DESK: Final = "workbench-skill-"  # what directories of desks begin with
 ORPHAN_AGE: Final = timedelta(hours=1)
 LOOKED_AT: Final = 20
 
@@ -61,7 +63,7 @@ class Desk:
 @contextmanager
 def desk() -> Iterator[Desk]:
     """Give a desk that is cleared in the end, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="skill-") as directory:
+    with tempfile.TemporaryDirectory(prefix=DESK) as directory:
         yield Desk(Path(directory))
 
 
@@ -72,7 +74,7 @@ def kept(key: uuid.UUID, entries: Sequence[Entry]) -> Iterator[None]:
     try:
         for entry in {entry.sha256: entry for entry in entries}.values():
             name = _name(key, entry.sha256)
-            if not blobs.storage().exists(name):
+            if not _is_whole(name, entry.size):
                 with entry.at.open("rb") as file:
                     stored = blobs.write(file, key=name).key
                 if stored == name:
@@ -83,6 +85,17 @@ def kept(key: uuid.UUID, entries: Sequence[Entry]) -> Iterator[None]:
     except BaseException:
         blobs.delete(fresh)
         raise
+
+
+def _is_whole(name: str, size: int) -> bool:
+    """Return whether the bytes are there. What a crash left of them while they were written goes."""
+    storage = blobs.storage()
+    if not storage.exists(name):
+        return False
+    if storage.size(name) == size:
+        return True
+    blobs.delete([name])
+    return False
 
 
 def copied(source: uuid.UUID, files: Sequence[dict[str, Any]], on: Desk) -> list[Entry]:
@@ -110,8 +123,11 @@ def drop(key: uuid.UUID) -> None:
 def sweep() -> int:
     """Delete the bytes of skills that have no row; return of how many. For what a crash or a deleted person left.
 
-    Each call looks at a few of them, at random, so that it is cheap enough to be called every few seconds.
+    Each call looks at a few of them, at random, so that it is cheap enough to be called every few seconds. Desks of
+    this machine that a crash left go too.
     """
+    for left in Path(tempfile.gettempdir()).glob(f"{DESK}*"):
+        _clear(left)
     all_of_them = _listed(FOLDER)[0]
     folders = [name for name in random.sample(all_of_them, min(LOOKED_AT, len(all_of_them))) if _old(name)]
     keys = {uuid.UUID(hex=name) for name in folders}
@@ -119,6 +135,12 @@ def sweep() -> int:
     for key in keys - known:
         drop(key)
     return len(keys - known)
+
+
+def _clear(left: Path) -> None:
+    with suppress(OSError):  # it goes this very moment, or is another user's
+        if left.stat().st_mtime < (timezone.now() - ORPHAN_AGE).timestamp():
+            shutil.rmtree(left)
 
 
 def _old(folder: str) -> bool:

@@ -8,7 +8,7 @@ from agents.stores import skillcontent
 from agents.stores.skillcontent import Content
 from agents.stores.skillfiles import desk
 from agents.stores.skilllibrary import Saved, SkillLibraryRows
-from agents.stores.skillpacks import Brought, unpack
+from agents.stores.skillpacks import Brought, PackRefused, Refusal, unpack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +29,19 @@ def bring(brought: Sequence[Brought], *, owner_id: int | None, actor_id: int) ->
     with desk() as on:
         packs = unpack(brought, on)
         contents = [skillcontent.of_files(pack.entries, pack.directory) for pack in packs.packs]
+        _told_apart(contents)
         names = _names(owner_id, [content.slug for content in contents])
         skills = rows.bring([_named(content, names) for content in contents])
     return Import(skills=skills, beside=packs.beside)
+
+
+def _told_apart(contents: Sequence[Content]) -> None:
+    """Refuse two of one name: the second would be the next revision of the first, which nobody meant."""
+    seen: set[str] = set()
+    for content in contents:
+        if content.slug in seen:
+            raise PackRefused(Refusal.NAME, content.name)
+        seen.add(content.slug)
 
 
 def _names(owner_id: int | None, slugs: Sequence[str]) -> dict[str, str]:

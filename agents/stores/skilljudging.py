@@ -3,13 +3,13 @@
 It never publishes what a person has to decide.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from agents.models.skill import Skill, SkillRevision
-from agents.runtime.evolution.proposals import Known, Proposal, Spec, body, described, slug
-from agents.runtime.skills.format import Broken
+from agents.runtime.evolution.proposals import Known, Proposal, Spec, body, described
+from agents.runtime.skills.format import Broken, slug
 from agents.runtime.skills.skill import SKILL_FILE
 from agents.stores import bundledskills, skillfiles, skilllibrary
 from agents.stores.skillcontent import Content, of_text
@@ -118,15 +118,6 @@ def known(owner_id: int) -> tuple[Known, ...]:
             id=row.active.number,
         )
     return tuple(found[name] for name in sorted(found))
-
-
-def waiting_for_outcome(pks: Sequence[int]) -> list[SkillRevision]:
-    """Return those of the revisions that wait for an outcome."""
-    return list(
-        SkillRevision.objects.of_everyone()
-        .filter(pk__in=pks, status=Status.PENDING_EVAL, skill__deleted_at=None)
-        .order_by("pk")
-    )
 
 
 def expire(now: datetime) -> int:

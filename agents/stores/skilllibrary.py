@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
+from agents.models.review import Experiment
 from agents.models.skill import Skill, SkillAudit, SkillLibrary, SkillRevision, SkillSwitch
 from agents.runtime.errors import AgentError
 from agents.runtime.skills.skill import SKILL_FILE, SkillMissing, SkillScope
@@ -27,6 +28,9 @@ PURGE_AT_ONCE: Final = 20
 
 Status, Action, Source, Verb = SkillRevision.Status, SkillRevision.Action, SkillRevision.Source, SkillAudit.Verb
 WAITING: Final = (Status.PENDING, Status.PENDING_EVAL, Status.PENDING_APPROVAL)
+# what the house itself notes of a decision; pages say it in the reader's language
+STALE: Final = "it was made from an older revision"
+TAKEN: Final = "version {number} was made of it"
 
 
 class SkillStale(AgentError):
@@ -113,6 +117,11 @@ class SkillLibraryRows:
             raise SkillMissing
         return found
 
+    def was_deleted(self, slug: str) -> bool:
+        """Return whether a person's own skill of this name was deleted a moment ago, and is there no more."""
+        named = Skill.objects.in_scope(self._owner_id).filter(slug=slug)
+        return bool(named.filter(deleted_at__isnull=False).exists() and not named.filter(deleted_at=None).exists())
+
     # A person's changes: they hold at once
 
     def save(self, content: Content, *, source: str, parent: int | None, new: bool = False) -> SkillRevision:
@@ -159,7 +168,7 @@ class SkillLibraryRows:
                 revision = self.edit(waiting.skill.slug, name, description, body, parent=current.number)
             else:
                 revision = self._taken(waiting, name, description, body)
-            self.reject(pk, f"version {revision.number} was made of it")
+            self.reject(pk, TAKEN.format(number=revision.number))
             return revision
 
     def make(self, name: str, description: str, body: str) -> SkillRevision:
@@ -180,13 +189,18 @@ class SkillLibraryRows:
     # What waits
 
     def submit(self, slug: str, content: Content | None, proposal: Proposal) -> SkillRevision:
-        """Keep a revision that does not hold yet. content: None = the skill is to be deleted. Raises SkillMissing."""
+        """Keep a revision that does not hold yet. content: None = the skill is to be deleted. Raises SkillMissing.
+
+        What somebody proposes once more while it waits is the revision that waits.
+        """
         with ExitStack() as stored, self._writing():
             skill = self._skills().filter(slug=slug).first()
             if skill is None:
                 if content is None:
                     raise SkillMissing
                 skill = self._made(slug)
+            if content and proposal.proposed_by and (same := self._proposed(skill, content, proposal.proposed_by)):
+                return same
             current = self._current(skill)
             if proposal.parent is not None:
                 current = skill.revisions.filter(number=proposal.parent).first()
@@ -216,7 +230,7 @@ class SkillLibraryRows:
                 self._audit(Verb.APPROVE, revision, comment)
                 self._promote(skill, revision)
             else:
-                self._refused(revision, "it was made from an older revision")
+                self._refused(revision, STALE)
         if not fits:  # after the transaction: that it was refused is kept
             raise SkillStale
         return revision
@@ -252,6 +266,8 @@ class SkillLibraryRows:
         with self._writing():
             skill = self.find(slug)
             if self._owner_id is None:
+                if self._is_gone(skill):
+                    raise SkillMissing
                 proposal = Proposal(source=Source.PERSON.value, status=Status.PENDING.value)
                 self._promote(skill, self._added(skill, None, proposal, self._current(skill)))
             else:
@@ -261,13 +277,17 @@ class SkillLibraryRows:
             return skill
 
     def restore(self, key: uuid.UUID) -> Skill:
-        """Undo a deletion. Raises SkillMissing (it is too late), SkillNameTaken."""
+        """Undo a deletion; what is there already stays as it is.
+
+        Raises SkillMissing (it is too late), SkillNameTaken.
+        """
         with self._writing():
             skill = Skill.objects.in_scope(self._owner_id).filter(key=key).first()
             if skill is None:
                 raise SkillMissing
             if self._owner_id is None:
-                self.rollback(skill.slug)
+                if self._is_gone(skill):
+                    self.rollback(skill.slug)
                 return self.find(skill.slug)
             if skill.deleted_at is None:
                 return self.find(skill.slug)
@@ -295,6 +315,11 @@ class SkillLibraryRows:
     def _current(self, skill: Skill) -> SkillRevision | None:
         found: SkillRevision | None = skill.revisions.filter(status=Status.ACTIVE).first()
         return found
+
+    def _is_gone(self, skill: Skill) -> bool:
+        """Return whether a revision of everyone's says that the skill is deleted."""
+        current = self._current(skill)
+        return current is not None and current.action == Action.DELETE
 
     def _saved(self, content: Content, source: str, parent: int | None, new: bool, stored: ExitStack) -> Saved:
         """stored: told what to undo in storage if the transaction fails."""
@@ -332,6 +357,11 @@ class SkillLibraryRows:
         if last is None or last.action == Action.DELETE or (last.digest, last.name) != (content.digest, content.name):
             return None
         return last
+
+    def _proposed(self, skill: Skill, content: Content, by: int) -> SkillRevision | None:
+        waiting = skill.revisions.filter(status__in=WAITING, proposed_by_id=by)
+        found: SkillRevision | None = waiting.filter(digest=content.digest, name=content.name).first()
+        return found
 
     def _made(self, slug: str) -> Skill:
         made: Skill = Skill.objects.of_everyone().create(
@@ -438,15 +468,27 @@ def switch(owner_id: int, scope: SkillScope, slug: str, *, on: bool) -> None:
 
 def share(skill: Skill, *, by: int, staff: bool) -> SkillRevision:
     """Offer a person's own skill to everyone: staff publish it, others propose it. Raises SkillMissing, BlobMissing."""
-    active = skill.active
-    if active is None:
-        raise SkillMissing
     rows = SkillLibraryRows(None, actor_id=by)
-    with desk() as on:
-        content = of_revision(active, skillfiles.copied(skill.key, active.files, on))
+    with _copied(skill) as content:
         if staff:
             return rows.save(content, source=Source.SUBMISSION.value, parent=None)
         return rows.submit(skill.slug, content, Proposal(source=Source.SUBMISSION.value, proposed_by=by))
+
+
+def copy(skill: Skill, *, to: int) -> SkillRevision:
+    """Make a skill of a person's own of one for everyone. Raises SkillMissing, BlobMissing, SkillNameTaken."""
+    with _copied(skill) as content:
+        rows = SkillLibraryRows(to, actor_id=to)
+        return rows.save(content, source=Source.IMPORT.value, parent=None, new=True)
+
+
+@contextmanager
+def _copied(skill: Skill) -> Iterator[Content]:
+    """Give what a skill says now, with its files at hand. Raises SkillMissing, BlobMissing."""
+    if skill.active is None:
+        raise SkillMissing
+    with desk() as on:
+        yield of_revision(skill.active, skillfiles.copied(skill.key, skill.active.files, on))
 
 
 def purge(*, now: datetime) -> int:
@@ -456,6 +498,8 @@ def purge(*, now: datetime) -> int:
     for skill in gone.order_by("deleted_at", "pk")[:PURGE_AT_ONCE]:
         with transaction.atomic():
             lock(skill.owner_id)
+            tried = Experiment.objects.of(skill.owner_id).filter(revision__skill=skill.pk)
+            tried.filter(revision__skill__deleted_at__lt=now - UNDO_TIME).delete()  # they hold what it was to say
             if not Skill.objects.of_everyone().filter(pk=skill.pk, deleted_at__lt=now - UNDO_TIME).delete()[0]:
                 continue  # brought back this very moment
             SkillAudit.objects.in_scope(skill.owner_id).filter(key=skill.key).update(slug="", comment="")

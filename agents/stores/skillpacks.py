@@ -13,7 +13,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import IO, Final
@@ -31,7 +31,7 @@ PATH_BYTES: Final = 1_024
 PART_BYTES: Final = 255
 DEPTH: Final = 16
 CHUNK_BYTES: Final = 256 * 1024
-HEADERS_BYTES: Final = 4 * 1024 * 1024  # what a tar may have around its files
+HEADERS_BYTES: Final = 4 * 1024 * 1024  # what an archive may have around its files
 FALLBACK: Final = "skill"
 _JUNK: Final = frozenset({"__MACOSX", ".git", ".DS_Store", "Thumbs.db"})  # what systems leave in folders
 _ENDINGS: Final = (".tar.gz", ".tgz", ".tar", ".zip", ".skill", ".md")
@@ -52,6 +52,7 @@ class Refusal(StrEnum):
     LINK = "link"
     DEVICE = "device"
     TWICE = "twice"  # two entries for one place
+    NAME = "name"  # two skills of one name
 
 
 class PackRefused(AgentError):
@@ -145,7 +146,7 @@ def unpack(brought: Sequence[Brought], desk: Desk) -> Packs:
             laid = list(_alone(alone, desk))
         except (
             zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, struct.error, ValueError,
-            NotImplementedError,
+            NotImplementedError, RecursionError,
         ) as e:  # fmt: skip
             raise PackRefused(Refusal.DAMAGED) from e
     return _split(laid, outer)
@@ -153,6 +154,8 @@ def unpack(brought: Sequence[Brought], desk: Desk) -> Packs:
 
 def clean_path(raw: str) -> str:
     """Return a path as it may stand in a skill: relative, with slashes, no way out. Raises PackRefused."""
+    if len(raw) > PATH_BYTES + PART_BYTES:  # not looked at any closer: an archive may give one of many megabytes
+        raise PackRefused(Refusal.PATH, raw)
     path = unicodedata.normalize("NFC", raw)
     parts = path.split("/")
     bad = (
@@ -160,8 +163,8 @@ def clean_path(raw: str) -> str:
         or "\\" in path
         or ":" in path
         or not names.harmless(path)
-        or len(parts) > DEPTH
-        or len(path.encode()) > PATH_BYTES
+        or len(parts) > DEPTH + 1  # one folder may stand around a skill, as when it was exported
+        or len(path.encode()) > PATH_BYTES + PART_BYTES
         or any(not part.strip() or part in (".", "..") or len(part.encode()) > PART_BYTES for part in parts)
         or any(part != part.strip() for part in parts)
     )
@@ -205,9 +208,32 @@ def _folder(brought: Sequence[Brought], desk: Desk) -> Iterator[Entry]:
             yield desk.lay(path, room.pieces(one.file, one.path))
 
 
+class _Bounded:
+    """The file of a zip. Its list of entries is read in one piece, and each costs far more memory than its bytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_SET and not 0 <= offset <= FILE_BYTES:
+            raise zipfile.BadZipFile("an offset leads out of the file")
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > HEADERS_BYTES:
+            raise PackRefused(Refusal.COUNT)
+        return self._file.read(-1 if size is None else size)
+
+
 def _zip(file: IO[bytes], desk: Desk) -> Iterator[Entry]:
     room = _Room()
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(_Bounded(file)) as archive:
         infos = archive.infolist()
         if len(infos) > 2 * MOST_FILES:  # folders have entries too
             raise PackRefused(Refusal.COUNT)
@@ -245,11 +271,24 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 
 class _Metered(io.RawIOBase):
-    """The bytes of a tar, as many as it may have with its headers: a small gzip can hold endless ones."""
+    """The bytes of a tar: those of the files that were announced, and HEADERS_BYTES around all of them.
+
+    A small gzip can hold endless headers, and a long one costs time that grows faster than it.
+    """
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
         self._file = file
-        self._left = UNPACKED_BYTES + HEADERS_BYTES
+        self._left = HEADERS_BYTES
+        self._files = 0
+
+    def expect(self, size: int) -> None:
+        """Let the bytes of a file come. Raises PackRefused."""
+        self._files += size
+        if size < 0:
+            raise PackRefused(Refusal.DAMAGED)
+        if self._files > UNPACKED_BYTES:
+            raise PackRefused(Refusal.TOTAL_SIZE)
+        self._left += size
 
     def readable(self) -> bool:
         return True
@@ -277,6 +316,7 @@ def _tar(file: IO[bytes] | gzip.GzipFile, desk: Desk) -> Iterator[Entry]:
                 continue
             if not member.isreg() or member.issparse():
                 raise PackRefused(Refusal.DEVICE, name)
+            metered.expect(member.size)
             if path := room.enter(name.removeprefix("./")):
                 content = archive.extractfile(member)
                 assert content is not None  # it is a regular file
@@ -299,9 +339,10 @@ def _split(entries: Sequence[Entry], outer: str) -> Packs:
     for root in roots:
         own = [entry for entry in entries if entry.path.startswith(root)]
         taken.update(entry.path for entry in own)
-        moved = (
-            Entry(path=entry.path[len(root) :], size=entry.size, sha256=entry.sha256, at=entry.at) for entry in own
-        )
+        moved = [replace(entry, path=entry.path[len(root) :]) for entry in own]
+        for entry in moved:
+            if entry.path.count("/") >= DEPTH or len(entry.path.encode()) > PATH_BYTES:
+                raise PackRefused(Refusal.PATH, entry.path)
         directory = root.rstrip("/").rsplit("/", 1)[-1] or outer or FALLBACK
         packs.append(Pack(directory=directory, entries=tuple(sorted(moved, key=lambda entry: entry.path))))
     beside = tuple(sorted(entry.path for entry in entries if entry.path not in taken))

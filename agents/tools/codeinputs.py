@@ -13,6 +13,7 @@ from agents.tools.knowledge import size_words
 INPUT_BYTES: Final = 64 * 1024 * 1024  # of one file, and of all that are put there at once
 STAGED: Final = 50  # files of the conversation that are put there unasked
 LINE_CHARS: Final = 200
+LOOKED_AT: Final = 4_096  # characters in which the last line is looked for
 TOLD_S: Final = 0.1
 LISTED: Final = 30
 OFF: Final = "No code can be run here: no executor is set up."
@@ -104,8 +105,10 @@ def teller(context: ToolContext) -> Callable[[str], None]:
 
     def tell(text: str) -> None:
         nonlocal told
-        line = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-        if line and monotonic() - told >= TOLD_S:
+        if monotonic() - told < TOLD_S:
+            return
+        lines = text[-LOOKED_AT:].splitlines()
+        if line := next((line.strip() for line in reversed(lines) if line.strip()), ""):
             told = monotonic()
             context.progress(line[:LINE_CHARS], None, None)
 

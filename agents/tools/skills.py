@@ -12,12 +12,13 @@ from agents.runtime.errors import ToolFailed, ToolFailure
 from agents.runtime.model import ToolSpec
 from agents.runtime.policy import SKILL_TOOLS
 from agents.runtime.skills.loaded import BODY, ONCE, Loaded, RunSkills
-from agents.runtime.skills.skill import Skill, SkillMissing, SkillSummary, SkillUnavailable
+from agents.runtime.skills.skill import NAME_CHARS, Skill, SkillMissing, SkillSummary, SkillUnavailable
 from agents.runtime.skills.telling import content, documents
 from agents.runtime.tools import FunctionTool, Tool, ToolContext, ToolResult, Traits
 from agents.runtime.toolset import suggestions
 
 RESULT_BYTES: Final = 1024 * 1024  # of a skill whole: it is limited where it is kept, and must not be cut
+PATH_CHARS: Final = 1_024  # no path is longer; what is asked for is repeated to the model
 ADD, REPLACE, CLEAR = "add", "replace", "clear"
 HELD: Final = "it was loaded already; its text stands in this conversation"
 
@@ -156,7 +157,7 @@ def _find(arguments: Mapping[str, Any], context: ToolContext) -> tuple[RunSkills
     if skills is None or name not in known:
         near = suggestions(name, known)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise ToolFailed(f"unknown skill: {name}{hint}", ToolFailure.SKILL_NOT_FOUND)
+        raise ToolFailed(f"unknown skill: {name[:NAME_CHARS]}{hint}", ToolFailure.SKILL_NOT_FOUND)
     return skills, known[name]
 
 
@@ -179,7 +180,7 @@ def _current(skills: RunSkills, skill: Skill, context: ToolContext) -> Loaded | 
 
 def _asked(arguments: Mapping[str, Any], skill: Skill) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which of the documents asked for there are, and which not."""
-    given = [str(path).strip() for path in arguments.get("docs") or ()]
+    given = [str(path).strip()[:PATH_CHARS] for path in arguments.get("docs") or ()]
     return (
         tuple(dict.fromkeys(path for path in given if path in skill.docs)),
         tuple(dict.fromkeys(path for path in given if path and path not in skill.docs)),

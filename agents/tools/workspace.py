@@ -211,7 +211,11 @@ async def _begun(
     workspace: Workspace, command: Command, arguments: Mapping[str, Any], context: ToolContext
 ) -> ToolResult:
     process = await workspace.start(command, wall_s=arguments.get("timeout_sec"))
-    key = processes.add(process, context)
+    try:
+        key = processes.add(process, context)
+    except ToolFailed:
+        await process.kill()
+        raise
     entry = processes.find(key, context)
     waited = arguments.get("yield_time_ms")
     return await _looked(entry, key, YIELD_MS if waited is None else waited)

@@ -149,7 +149,10 @@ class DirectoryWorkspace:
             if len(found) >= limits.files or room <= 0:
                 hit = True
                 break
-            data = _head(whole, min(limits.file_bytes, room))
+            try:
+                data = _head(whole, min(limits.file_bytes, room))
+            except FileNotFoundError:
+                continue  # as in _walk
             room -= len(data)
             found.append(_collected(info, data))
         hit = hit or any(file.truncated for file in found)
@@ -221,7 +224,10 @@ def _walk(root: Path, warnings: list[str]) -> Iterator[tuple[FileInfo, Path]]:
         for folder, folders, names in os.walk(root / top):
             for name in [*folders, *names]:
                 whole = Path(folder, name)
-                about = os.lstat(whole)
+                try:
+                    about = os.lstat(whole)
+                except FileNotFoundError:
+                    continue  # taken away by a command that ended just now
                 path = whole.relative_to(root).as_posix()
                 if stat.S_ISLNK(about.st_mode):
                     warnings.append(f"{path} is a link and was passed over.")

@@ -41,7 +41,7 @@ def taken_apart(name: str, number: int) -> str:
 def inside(path: str) -> str:
     """Return a path relative to the workspace, cleaned. Raises PathInvalid for one that leads out of it."""
     whole = path.strip()
-    if "\0" in whole or len(whole) > 1_024:
+    if "\0" in whole or len(whole) > 1_024 or not all(_can_be_a_name(part) for part in whole.split("/")):
         raise PathInvalid("This is no path.")
     if whole == WORKSPACE or whole.startswith(f"{WORKSPACE}/"):
         whole = whole[len(WORKSPACE) :].lstrip("/") or "."
@@ -50,6 +50,13 @@ def inside(path: str) -> str:
     if pure.is_absolute() or ".." in pure.parts:
         raise PathInvalid(f'"{path[:200]}" leads out of the workspace.')
     return "" if pure == PurePosixPath() else pure.as_posix()
+
+
+def _can_be_a_name(part: str) -> bool:
+    try:
+        return len(part.encode()) <= 255
+    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can hold
+        return False
 
 
 @cache

@@ -30,7 +30,9 @@ export function sources(article) {
   }
   const list = slot(article, "used");
   if (!list) return;
-  const left = all.length ? JSON.parse(article.dataset.unused ?? "[]") : []; // what says nothing uses nothing
+  // what says nothing uses nothing; what only hands over a file leaves the sources to it
+  const tells = all.length && (used.size || !article.querySelector(".artifact-card"));
+  const left = tells ? JSON.parse(article.dataset.unused ?? "[]") : [];
   list.hidden = !used.size && !left.length;
   list.replaceChildren(...(list.hidden ? [] : [footer([...used.values()].sort((a, b) => a[0].number - b[0].number), left)]));
 }

@@ -51,10 +51,11 @@ export function steps(count) {
 }
 
 export function size(bytes) {
-  const units = ["bytes", "KB", "MB", "GB"];
-  let n = bytes, unit = 0;
-  for (; n >= 1024 && unit < 3; unit++) n /= 1024;
-  return `${n.toLocaleString(locale, { maximumFractionDigits: unit ? 1 : 0 })}\u00a0${units[unit]}`;
+  if (bytes < 1024) return say("bytes", { n: bytes }).replace(" ", "\u00a0");
+  const units = ["KB", "MB", "GB"];
+  let n = bytes / 1024, unit = 0;
+  for (; n >= 1024 && unit < 2; unit++) n /= 1024;
+  return `${n.toLocaleString(locale, { maximumFractionDigits: 1 })}\u00a0${units[unit]}`;
 }
 
 export function number(n) {

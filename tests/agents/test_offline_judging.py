@@ -71,6 +71,7 @@ ZH_STOCK = """\
         (TABLE, "When was the Svea built?", "Built: 1998"),
         (STOCK, "How many drills are there?", "Quantity: 25"),
         (ZH_STOCK, "电钻有多少个？", "数量: 25"),
+        ("去年冷库泄漏制冷剂四十三公斤。", "冷库泄漏了多少制冷剂？", "四十三公斤"),
     ],
 )
 def test_a_sentence_that_holds_the_words_and_the_kind_answers(text: str, question: str, answer: str) -> None:

@@ -120,6 +120,15 @@ async def test_a_report_is_saved_as_a_file() -> None:
     assert "Saved as" in answer_of(emitted)
 
 
+async def test_what_was_saved_for_the_wish_before_is_not_what_the_next_one_is_made_of() -> None:
+    desk = Desk(BODY.replace("# for rules", "report: Meeting minutes\nsearch: {topic}"))
+    saved = "# Meeting minutes\n\nThe board decided to sell the pier.\n"
+    desk.knowledge.add("meeting-minutes.md", saved, second_hand=True)
+    emitted = await desk.ask("Write meeting minutes about the mooring fee")
+    (content,) = [arguments["content"] for name, arguments in calls(emitted) if name == "save_artifact"]
+    assert "raise the mooring fee to 900 crowns" in content and "sell the pier" not in content
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -1,7 +1,6 @@
 """The job that looks for what is to be learned: what is enough, what a reviewer is asked, and what comes of it."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +20,7 @@ from agents.models.skill import Skill, SkillAudit, SkillRevision
 from agents.runtime.evolution.gates import Candidate, Gates, Report
 from agents.runtime.evolution.outcomes import Thumb, Why
 from agents.runtime.skills.skill import SkillMissing, SkillScope
-from agents.stores import db, policies, reviews, skilljudging
+from agents.stores import db, reviews, skilljudging
 from agents.stores.sessions import PgSessionStore
 from agents.stores.skilllibrary import NoArchivedRevision, SkillDecided, SkillLibraryRows, SkillStale
 from agents.stores.skills import PgSkills
@@ -63,20 +62,6 @@ async def alice(hot_stores: None) -> int:
 
 async def person(name: str, **more: Any) -> int:
     return int((await db.in_thread(get_user_model().objects.create_user)(name, **more)).pk)
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt() -> Iterator[None]:
-    yield
-    policies.learn({})
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        settings.OPENAI_BASE_URL = server.base_url
-        settings.OPENAI_MODEL = "test"
-        yield server
 
 
 async def seen(owner_id: int) -> dict[str, str]:

@@ -1,20 +1,24 @@
 """What people bring as skills: every guard, and that a refusal leaves nothing behind."""
 
 import gzip
+import hashlib
 import io
 import os
 import stat
+import struct
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 
 from agents.models.skill import Skill, SkillAudit, SkillRevision
-from agents.stores import skillimport, skillpacks
+from agents.stores import skillfiles, skillimport, skillpacks
 from agents.stores.skillfiles import FOLDER, desk
 from agents.stores.skillpacks import Brought, PackRefused, Packs, Refusal, unpack
 from artifacts import blobs
@@ -173,6 +177,62 @@ def test_a_bomb_is_refused_by_what_comes_out_of_it_whatever_it_says_of_itself() 
     assert refused(brought("b.tar.gz", tar_of(MAIN, *members, packed=True))).reason is Refusal.TOTAL_SIZE
 
 
+def header(kind: bytes, size: int) -> bytes:
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def sparse() -> bytes:
+    """Return the header of a file with holes that goes on listing them without an end."""
+    raw = bytearray(header(tarfile.GNUTYPE_SPARSE, 10))
+    raw[482], raw[148:156] = 1, b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw)
+    return bytes(raw) + (b"00000000001\0" * 42 + b"\1".ljust(8, b"\0")) * 10_000
+
+
+def zip_of_a_million() -> bytes:
+    entry = b"PK\1\2" + bytes(24) + struct.pack("<HHH", 1, 0, 0) + bytes(12) + b"a"
+    listed = entry * 1_000_000
+    ends = struct.pack("<HHHHIIH", 0, 0, 65_535, 65_535, len(listed), 64, 0)
+    return b"PK\3\4" + bytes(60) + listed + b"PK\5\6" + ends
+
+
+def zip_that_points_before_itself() -> bytes:
+    data = bytearray(zip_of(MAIN))
+    at = data.rfind(b"PK\5\6")
+    data[at + 16 : at + 20] = struct.pack("<I", 1_000)  # where the list begins; so all offsets are moved
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: header(tarfile.GNUTYPE_LONGNAME, 60 * MIB) + b"a" * 60 * MIB, Refusal.TOTAL_SIZE),
+        (lambda: header(tarfile.XHDTYPE, 60 * MIB) + b"11 ab=cdef\n" * 5 * MIB, Refusal.TOTAL_SIZE),
+        (lambda: (header(tarfile.GNUTYPE_LONGNAME, 5) + b"abcd".ljust(512, b"\0")) * 3_000, Refusal.DAMAGED),
+        (sparse, Refusal.TOTAL_SIZE),
+        (lambda: tar_of(MAIN, ("x" * 100_000, "")), Refusal.PATH),
+        (lambda: tar_of(MAIN, ("d/" * 16 + "x", "")), Refusal.PATH),
+    ],
+)
+def test_what_stands_around_the_files_of_a_tar_is_bounded_too(make: Callable[[], bytes], reason: Refusal) -> None:
+    began = time.process_time()
+    assert refused(brought("memo.tar.gz", gzip.compress(make(), 1))).reason is reason
+    assert time.process_time() - began < 10  # one long name took minutes
+
+
+def test_the_list_of_entries_of_a_zip_is_bounded_before_it_is_read() -> None:
+    assert refused(brought("memo.zip", zip_of_a_million())).reason is Refusal.COUNT
+
+
+def test_a_zip_whose_offsets_lead_out_of_it_is_damaged() -> None:
+    with tempfile.TemporaryFile() as file:  # unlike bytes in memory, a file answers with an error of the system
+        data = zip_that_points_before_itself()
+        file.write(data)
+        assert refused(Brought(path="memo.zip", file=file, size=len(data))).reason is Refusal.DAMAGED
+
+
 def test_a_file_that_is_too_large_as_it_is_brought_is_not_even_opened() -> None:
     closed = Brought(path="a.zip", file=None, size=64 * MIB + 1)  # type: ignore[arg-type]
     assert refused(closed).reason is Refusal.FILE_SIZE
@@ -236,3 +296,25 @@ def test_a_failure_in_the_middle_of_an_import_leaves_nothing_behind(
     assert len(added) == 2
     assert not Skill.objects.of_everyone().exists()
     assert stored_bytes() == before
+
+
+def test_two_skills_of_one_name_in_an_archive_are_refused(alice: Any) -> None:
+    data = zip_of(("a/SKILL.md", skill("memo")), ("b/SKILL.md", skill("memo")))
+    with pytest.raises(PackRefused) as error:
+        skillimport.bring([brought("a.zip", data)], owner_id=alice.pk, actor_id=alice.pk)
+    assert (error.value.reason, error.value.about) == (Refusal.NAME, "memo")
+    assert not Skill.objects.of_everyone().exists()
+
+
+def test_bytes_that_a_crash_cut_off_are_written_again(alice: Any) -> None:
+    def bring(text: str) -> SkillRevision:
+        files = (MAIN, ("docs/style.md", text))
+        found = skillimport.bring([brought("a.zip", zip_of(*files))], owner_id=alice.pk, actor_id=alice.pk)
+        return found.skills[0].revision
+
+    first = bring("one")
+    sha256 = hashlib.sha256(b"a long second text").hexdigest()
+    blobs.storage().save(f"{FOLDER}/{first.skill.key.hex}/{sha256}", ContentFile(b"a long"))
+    second = bring("a long second text")
+    style = next(file for file in second.files if file["path"] == "docs/style.md")
+    assert skillfiles.read(second.skill.key, style) == b"a long second text"

@@ -1,20 +1,22 @@
 """Skills over tables: what a run sees, publishing and going back, what waits, deleting, and whose they are."""
 
 import asyncio
+import os
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from agents.background import sweep
 from agents.models.owned import OwnerRequired
 from agents.models.skill import Skill, SkillAudit, SkillRevision, SkillSwitch, SkillUse
 from agents.runtime.skills.skill import SkillMissing, SkillScope, SkillUnavailable
-from agents.stores import bundledskills, skillcontent, skillfiles, skillimport, skilllibrary
+from agents.stores import bundledskills, skillcontent, skillfiles, skillimport, skilllibrary, skills
 from agents.stores.skillcontent import slug_of
 from agents.stores.skillfiles import desk
 from agents.stores.skilllibrary import (
@@ -175,6 +177,14 @@ def test_a_proposal_to_everyone_shows_to_staff_and_to_whoever_made_it_alone(alic
     assert SkillRevision.objects.of(bob.pk).get().pk == waiting.pk
 
 
+def test_what_is_proposed_to_everyone_once_more_is_the_one_proposal(alice: Any) -> None:
+    bring(alice)
+    mine = Skill.objects.of(alice.pk).get()
+    first, again = (skilllibrary.share(mine, by=alice.pk, staff=False) for _ in range(2))
+    assert first == again
+    assert SkillRevision.objects.in_scope(None).count() == 1
+
+
 def test_of_two_with_one_name_a_person_sees_their_own_and_then_everyones(alice: Any, charlie: Any) -> None:
     bring(charlie, ("SKILL.md", skill(description="Everyone's.")), everyone=True)
     bring(alice, ("SKILL.md", skill(description="Alice's.")))
@@ -252,10 +262,6 @@ def test_what_cannot_be_read_does_not_replace_what_holds(alice: Any) -> None:
 
 
 async def test_when_the_database_is_away_the_skills_are_unavailable(alice: Any) -> None:
-    from django.db import OperationalError
-
-    from agents.stores import skills
-
     def away(owner_id: int) -> Any:
         raise OperationalError("gone")
 
@@ -496,6 +502,19 @@ def test_the_sweep_deletes_bytes_that_no_skill_owns_and_no_others(alice: Any, mo
     monkeypatch.setattr(skillfiles, "LOOKED_AT", 10_000)
     sweep._trim()
     assert (stored(lost.key), len(stored(kept.key))) == ([], 1)
+
+
+def test_the_sweep_clears_desks_that_a_crash_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, others = tmp_path / f"{skillfiles.DESK}left", tmp_path / "skill-of-somebody"
+    for old in (left, others):
+        old.mkdir()
+        (old / "1").write_text("x")
+        os.utime(old, (0, 0))
+    with desk() as on:
+        fresh = on.lay("a", [b"x"]).at
+        skillfiles.sweep()
+        assert (left.exists(), others.exists(), fresh.exists()) == (False, True, True)
 
 
 def test_revisions_of_a_skill_share_the_bytes_that_did_not_change(alice: Any) -> None:

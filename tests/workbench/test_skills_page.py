@@ -293,6 +293,33 @@ def test_a_deleted_skill_comes_back_with_undo(client: Client, alice: Any) -> Non
     assert client.post("/skills/restore/", {"key": "x", "scope": "mine"}).status_code == 404
 
 
+def test_an_edit_of_what_was_deleted_meanwhile_keeps_what_was_typed(client: Client, alice: Any, bob: Any) -> None:
+    made(alice)
+    typed = {"name": "Board memo", "description": "x", "body": "A long text.", "version": 1}
+    client.post("/skills/mine/board-memo/delete/")
+    answer = client.post("/skills/mine/board-memo/edit/", typed)
+    assert answer.status_code == 410
+    html = answer.content.decode()
+    assert "A long text." in html
+    address = re.search(r'class="skill-edit" method="post" action="([^"]+)"', html)[1]  # type: ignore[index]
+    assert client.post(address, typed)["Location"] == "/skills/mine/board-memo/"
+    assert signed_in(bob).post("/skills/mine/board-memo/edit/", typed).status_code == 404
+
+
+def test_a_name_keeps_no_characters_that_hide_or_turn_it(client: Client, alice: Any) -> None:
+    form = {"name": "Memo \u202etxt\x00", "description": "x", "body": "y"}
+    assert client.post("/skills/new/", form)["Location"] == "/skills/mine/memo-txt/"
+    assert rows(alice).find("memo-txt").active.name == "Memo txt"
+    assert client.post("/skills/new/", {**form, "name": "\u200b\u202e"}).status_code == 422
+
+
+@pytest.mark.parametrize("act", ["edit", "switch", "delete", "share", "copy", "restore/1"])
+def test_a_name_that_no_skill_can_have_is_not_there(staff: Client, act: str) -> None:
+    form = {"name": "x", "description": "x", "body": "y", "version": 1}
+    for scope in SkillScope:
+        assert staff.post(f"/skills/{scope}/%00/{act}/", form).status_code == 404
+
+
 def test_a_bundled_skill_becomes_ones_own_to_be_changed(client: Client, alice: Any) -> None:
     name = next(one.name for one in bundledskills.bundled() if isinstance(one, Usable))
     response = client.post(f"/skills/bundled/{name}/copy/")
@@ -304,6 +331,20 @@ def test_a_bundled_skill_becomes_ones_own_to_be_changed(client: Client, alice: A
 
 
 # Import
+
+
+def test_a_skill_for_everyone_becomes_ones_own_with_its_name_and_the_deepest_file(
+    client: Client, staff: Client, alice: Any, charlie: Any
+) -> None:
+    deepest = "d/" * 15 + "x.md"
+    upload(staff, ("a.zip", zip_of(("SKILL.md", skill("house-style")), (deepest, "x"))), everyone="1")
+    SkillLibraryRows(None).edit("house-style", "House style 标题", "What it is for.", "1. Ask.", parent=1)
+    assert client.post("/skills/everyone/house-style/copy/").status_code == 302
+    mine = rows(alice).find("house-style").active
+    assert (mine.name, [file["path"] for file in mine.files]) == ("House style 标题", ["SKILL.md", deepest])
+    exported = client.get("/skills/mine/house-style/export/").content
+    assert upload(signed_in(charlie), ("house-style.zip", exported)).status_code == 200
+    assert rows(charlie).find("house-style").active.digest == mine.digest
 
 
 def test_an_archive_a_file_and_a_folder_are_imported(client: Client, alice: Any) -> None:
@@ -341,7 +382,7 @@ def test_an_upload_is_stopped_where_it_grows_too_large(
     assert response.status_code == 413
     assert "It is too large" in response.content.decode()
     many = upload(client, *((f"f/{n}", b"x") for n in range(1_001)), paths=True)
-    assert (many.status_code, "too many files" in many.content.decode()) == (413, True)
+    assert (many.status_code, "at most 1,000 files and 300 skills" in many.content.decode()) == (413, True)
     assert not Skill.objects.of(alice.pk).exists()
 
 
@@ -456,6 +497,27 @@ def test_staff_publish_for_everyone_and_others_may_not(client: Client, staff: Cl
     key = re.search(r'name="key" value="([^"]+)"', html)[1]  # type: ignore[index]
     assert staff.post("/skills/restore/", {"key": key, "scope": "everyone"}).status_code == 302
     assert "house-style" in visible(bob.pk)
+
+
+def test_delete_and_undo_for_everyone_done_twice_are_done_once(staff: Client, bob: Any) -> None:
+    staff.post("/skills/new/", {"name": "House style", "description": "x", "body": "y", "everyone": "1"})
+    html = staff.post("/skills/everyone/house-style/delete/").content.decode()
+    undo = {"key": re.search(r'name="key" value="([^"]+)"', html)[1], "scope": "everyone"}  # type: ignore[index]
+    assert staff.post("/skills/everyone/house-style/delete/").status_code == 404
+    for _ in range(2):
+        assert staff.post("/skills/restore/", undo).status_code == 302
+        assert "house-style" in visible(bob.pk)
+
+
+def test_the_way_to_what_waits_for_staff_is_shown_to_those_who_may_go_it(client: Client, charlie: Any) -> None:
+    skilllibrary.share(made(charlie).skill, by=charlie.pk, staff=False)
+    address = "/admin/agents/skillrevision/?status__exact=pending_approval"
+    charlie.is_staff = True
+    for charlie.is_superuser in (False, True):
+        charlie.save()
+        html = page(signed_in(charlie))
+        assert "waits for staff" in html
+        assert (address in html) is charlie.is_superuser
 
 
 def test_nobody_reaches_anothers_skill_or_suggestion(alice: Any, bob: Any) -> None:

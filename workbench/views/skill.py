@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -55,7 +56,8 @@ def skill(request: PageRequest, scope: str, slug: str) -> HttpResponse:
 def edit(request: PageRequest, scope: str, slug: str) -> HttpResponse:
     """GET: the form, ?v= version to begin with, ?proposal= a suggestion to change. POST: save it as the next version.
 
-    422: it cannot be used. 409: somebody saved a newer one meanwhile; the form says what is different in it.
+    422: it cannot be used. 409: somebody saved a newer one meanwhile; the form says what is different in it. 410: it
+    was deleted meanwhile; the form keeps what was typed, for a new one.
     """
     of = scope_of(scope)
     rows = rows_of(request, of)
@@ -75,6 +77,12 @@ def edit(request: PageRequest, scope: str, slug: str) -> HttpResponse:
             rows.edit(slug, form.name, form.description, form.body, parent=form.version)
     except SkillBroken as e:
         return _again(request, of, slug, replace(form, errors=errors_of(e)), 422)
+    except SkillMissing:
+        if of is not SkillScope.MINE or not rows.was_deleted(slug):
+            raise
+        said = _("This skill was deleted meanwhile. Saved now, it becomes a new one.")
+        kept = replace(form, version=0, action=reverse("skill_new"), errors={"name": said})
+        return form_page(request, kept, status=410)
     except (SkillStale, SkillDecided):
         return _again(request, of, slug, _in_conflict(request, of, slug, form), 409)
     tell(request)
@@ -173,8 +181,12 @@ def copy(request: PageRequest, scope: str, slug: str) -> HttpResponse:
     try:
         mine.find(slug)
     except SkillMissing:
-        brought = [Brought.of(f"{slug}/{file.path}", file.data) for file in _files(request, of, slug, None)]
-        skillimport.bring(brought, owner_id=owner_id(request), actor_id=owner_id(request))
+        if of is SkillScope.EVERYONE:
+            found = skillpage.stored(owner_id(request), of, slug, staff=is_staff(request))[0]
+            skilllibrary.copy(found, to=owner_id(request))
+        else:
+            brought = [Brought.of(f"{slug}/{file.path}", file.data) for file in _files(request, of, slug, None)]
+            skillimport.bring(brought, owner_id=owner_id(request), actor_id=owner_id(request))
         tell(request)
     return redirect("skill_edit", SkillScope.MINE, slug)
 

@@ -30,6 +30,7 @@ from agents.stores.skilllibrary import (
     SkillStale,
 )
 from agents.stores.skillpacks import FILE_BYTES, UNPACKED_BYTES, PackRefused, Refusal
+from artifacts import names
 from artifacts.blobs import BlobMissing
 from workbench import sessionlist, skilllist, skillproposals, skillupload, skillwords, uploads
 from workbench.localtime import in_own_time
@@ -48,6 +49,8 @@ def answered(view: _View) -> _View:
 
     @functools.wraps(view)
     def inner(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if "\0" in kwargs.get("slug", ""):  # no name has it, and the database cannot be asked for it
+            raise Http404
         try:
             return view(request, *args, **kwargs)
         except (SkillMissing, BlobMissing) as e:
@@ -170,7 +173,7 @@ def decide(request: PageRequest, pk: int, verdict: str) -> HttpResponse:
             said = _("Accepted. The next run can use it.")
         else:
             revision = rows.reject(pk)
-            said = _("Rejected. It is not suggested again.")
+            said = _("Rejected. Nothing was changed.")
     except SkillStale:
         said = _("The skill was changed since this was suggested, so it was not taken over.")
         return _page(request, Filters(), told=said, status=409)
@@ -203,8 +206,9 @@ def is_staff(request: HttpRequest) -> bool:
 def form_of(request: HttpRequest) -> Form:
     """Return what was typed."""
     post = request.POST
+    name = " ".join("".join(filter(names.harmless, post.get("name", "")[:NAME_CHARS])).split())
     return Form(
-        name=" ".join(post.get("name", "")[:NAME_CHARS].replace("\0", "").split()),
+        name=name if any(char.isprintable() for char in name) else "",  # what nobody sees is no name
         description=post.get("description", "").replace("\0", ""),
         body=post.get("body", "").replace("\0", "").replace("\r\n", "\n"),
         version=number(post.get("version", "")) or 0,

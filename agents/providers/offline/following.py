@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents.providers.offline import knowledge, quoting
+from agents.providers.offline.asking import files_named
 from agents.providers.offline.files import units_of_document
 from agents.providers.offline.intent import file_name_for
 from agents.providers.offline.judging import judge
@@ -168,8 +169,13 @@ def _pattern(phrase: str, word: str) -> re.Pattern[str]:
 
 
 def _looking(at: Situation, name: str, plan: Plan) -> tuple[Call, ...]:
-    """Return what is still to be looked up: a document that is named is read, else the plan's searches are made."""
-    if LIST in at.tools and READ_DOCUMENT in at.tools:
+    """Return what is still to be looked up: a document that is named is read, else the plan's searches are made.
+
+    Where the plan has searches, only a file's whole name counts: a wish for a "cost report" does not mean
+    cost-report.md, which was saved for the wish before it.
+    """
+    by_name = files_named(at.question) or not plan.searches
+    if by_name and LIST in at.tools and READ_DOCUMENT in at.tools:
         if at.listed is None:
             return ((LIST, {}),)
         if meant := knowledge.meant(at.question, at.listed[0]):

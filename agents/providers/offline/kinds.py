@@ -126,7 +126,11 @@ _ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(
-    r"\bhow many (?:more |other |different )?(?P<latin>[a-z]+)|(?:几|多少)(?P<wide>[\u3400-\u9fff])", re.I
+    r"\bhow many (?:more |other |different )?(?P<latin>[a-z]+)"
+    # behind 几 always stands a measure, behind 多少 also what is measured: 多少吨, 多少制冷剂
+    r"|(?:几|多少(?=[个名位人户家台张份件倍次层页度条块只辆箱吨升米间套种项座艘棵根瓶把批笔段岁股斤亩]))"
+    r"(?P<wide>[\u3400-\u9fff])",
+    re.IGNORECASE,
 )
 _QUANTITY = re.compile(  # a column that counts what its row names
     r"(?:数[量目]|件数|总数|\b(?:quantity|qty|count|number|amount)\b(?: of \w+)?)[^:;]*: ?\d", re.IGNORECASE

@@ -16,6 +16,8 @@ KINDS = ("line", "bar", "scatter", "pie")
 MOST_ROWS, MOST_SERIES, MOST_SLICES = 2_000, 8, 12
 WIDTH, HEIGHT = 760, 460
 LEFT, RIGHT, TOP, BOTTOM = 76, 24, 84, 96
+MOST_CHARS = 200  # of a label, a name, the title
+SMALLEST = 1e-290  # nearer to nothing there is no room for steps
 SLANTED = 106  # pixels of a label that does not fit level
 FONT = (
     "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
@@ -32,7 +34,7 @@ def svg(kind: str, rows: list[dict[str, Any]], title: str = "") -> str:
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     label, names, labels, values = _read(kind, rows)
-    title = str(title)[:200] or f"{', '.join(names)} / {label}"
+    title = _words(title) or f"{', '.join(names)} / {label}"
     if kind == "pie":
         body = _pie(labels, values[0])
     elif kind == "scatter":
@@ -59,7 +61,7 @@ def _read(kind: str, rows: Any) -> tuple[str, list[str], list[Any], list[list[fl
         raise ValueError("data must be a list of rows, each a dict of columns; it has at least one.")
     if len(rows) > MOST_ROWS:
         raise ValueError(f"{len(rows)} rows are too many to draw; at most {MOST_ROWS}. Put some together first.")
-    label, *names = (str(name) for name in rows[0])
+    label, *names = map(_words, rows[0])
     if not names:
         raise ValueError("data needs a column of labels and at least one of numbers.")
     if len(names) > MOST_SERIES:
@@ -69,13 +71,23 @@ def _read(kind: str, rows: Any) -> tuple[str, list[str], list[Any], list[list[fl
     if not any(value is not None for series in values for value in series):
         raise ValueError("There is no number to draw.")
     labels: list[Any] = [row.get(keys[0]) for row in rows]
+    labels = [_number(value, label) for value in labels] if kind == "scatter" else [*map(_label, labels)]
     if kind == "scatter":
-        labels = [_number(value, label) for value in labels]
         if all(value is None for value in labels):
             raise ValueError(f'"{label}" has no number: in a scatter the first column is the one across.')
     if kind == "pie":
         labels, values, names = *_slices(labels, values), names[:1]
     return label, names, labels, values
+
+
+def _words(value: Any) -> str:
+    """Return what is drawn as text, without the characters that no XML may have."""
+    text = value[:MOST_CHARS] if isinstance(value, str) else str(value)[:MOST_CHARS]
+    return "".join(c for c in text if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")
+
+
+def _label(value: Any) -> str | None:
+    return None if value is None else _words(value)
 
 
 def _slices(labels: list[Any], values: list[list[float | None]]) -> tuple[list[Any], list[list[float | None]]]:
@@ -95,13 +107,15 @@ def _number(value: Any, column: Any) -> float | None:
         return None
     try:
         number = float(value.replace(",", "").replace("\u2212", "-") if isinstance(value, str) else value)
+    except OverflowError:
+        raise ValueError(f"A number in column {str(column)[:40]!r} is too large to draw.") from None
     except (TypeError, ValueError):
         raise ValueError(f"{str(value)[:40]!r} in column {str(column)!r} is no number.") from None
     if math.isnan(number):
         return None
     if math.isinf(number) or abs(number) > 1e300:
         raise ValueError(f"{number} in column {str(column)!r} is too large to draw.")
-    return number
+    return number if abs(number) >= SMALLEST else 0.0
 
 
 # Scales

@@ -10,12 +10,20 @@ import struct
 from typing import Final
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF: LD|W|ABS, JEQ, JGE, JSET, RET
-_NR, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24  # offsets in struct seccomp_data; arguments: the low half, little endian
+_NR, _ARCH, _ARG0, _ARG1, _ARG3 = (
+    0,
+    4,
+    16,
+    24,
+    40,
+)  # offsets in struct seccomp_data; arguments: the low half, little endian
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _X32 = 0x40000000  # x86-64 only: numbers of the x32 calls begin here
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEWUSER|PID|NET|IPC|UTS|CGROUP|NS|TIME
 _SOCKETS = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6: in a network of its own. AF_VSOCK, for one, would reach the host
-_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_TERMINAL = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD: the last loads drivers
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+_PRIO_USER = 2
 
 _ARCHS: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # name: (x86-64, arm64); None = the platform has no such call
@@ -84,11 +92,21 @@ _REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "msgget": (68, 186),
     "semget": (64, 190),
     "mq_open": (240, 180),
+    "ioprio_set": (251, 30),
 }
 # Answered as by a kernel that does not have them, so that the C library goes another way. clone3 hides its flags behind
 # a pointer; memory of a memfd is counted nowhere.
 _UNKNOWN: Final = {"clone3": (435, 435), "memfd_create": (319, 279)}
-_CLONE, _SOCKET, _SOCKETPAIR, _IOCTL = (56, 220), (41, 198), (53, 199), (16, 29)
+_CLONE, _SOCKET, _SOCKETPAIR, _IOCTL, _MMAP = (56, 220), (41, 198), (53, 199), (16, 29), (9, 222)
+# What slows or limits another process. Process 1 watches the command; it must not be made to wait.
+_SETPRIORITY: Final = (141, 140)
+_OF_PROCESS: Final = {
+    "prlimit64": (302, 261),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+}
 
 
 def program() -> bytes | None:
@@ -107,7 +125,14 @@ def program() -> bytes | None:
             if number is not None:
                 steps += [_step(_EQUAL, number, skip_not=1), _refusal(error)]
     steps += _when(_CLONE[column], _ARG0, [_step(_ANY_BIT, _NEW_NAMESPACES, skip_not=1), _refusal(errno.EPERM)])
-    steps += _when(_IOCTL[column], _ARG1, _refused_values(_TERMINAL_INPUT))
+    steps += _when(_IOCTL[column], _ARG1, _refused_values(_TERMINAL))
+    # memory that is shared and has no file stays when nothing shows it any more, so it could not be counted
+    shared = [_step(_ANY_BIT, _MAP_ANONYMOUS, skip_not=2), _step(_ANY_BIT, _MAP_SHARED, skip_not=1)]
+    steps += _when(_MMAP[column], _ARG3, [*shared, _refusal(errno.EPERM)])
+    for call in _OF_PROCESS.values():
+        steps += _when(call[column], _ARG0, _refused_values((1,)))
+    of_user = [*_refused_values((_PRIO_USER,)), _step(_LOAD, _ARG1), *_refused_values((1,))]
+    steps += _when(_SETPRIORITY[column], _ARG0, of_user)
     for call in (_SOCKET, _SOCKETPAIR):
         steps += _when(call[column], _ARG0, _only_values(_SOCKETS))
     return b"".join([*steps, _step(_RETURN, _ALLOW)])

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 MOST_BYTES = 16 * 1024 * 1024
+MOST_JSON_BYTES = 4 * 1024 * 1024  # it is read in one step, in which the host can do nothing else
 MOST_ROWS = 200_000
 MOST_CELLS = 2_000_000
 SNIFFED = 64 * 1024
@@ -18,13 +19,18 @@ def table(data: bytes, name: str) -> list[dict[str, Any]]:
     name: its ending decides; anything but .json is text with a separator that is found out. UTF-8, else GB 18030.
     JSON: a list of objects, an object of lists, or an object that holds one such list. Raises ValueError.
     """
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"{name} has {len(data)} bytes; a table may have {MOST_BYTES}.")
+    most = MOST_JSON_BYTES if name.lower().endswith(".json") else MOST_BYTES
+    if len(data) > most:
+        raise ValueError(f"{name} has more bytes than a table may have, {most}.")
     text = _decoded(data, name)
     rows = _json_rows(text, name) if name.lower().endswith(".json") else _text_rows(text, name)
     if len(rows) > MOST_ROWS or sum(map(len, rows)) > MOST_CELLS:
-        raise ValueError(f"{name} has too many rows: at most {MOST_ROWS}, with {MOST_CELLS} cells.")
+        raise _too_many(name)
     return rows
+
+
+def _too_many(name: str) -> ValueError:
+    return ValueError(f"{name} has too many rows: at most {MOST_ROWS}, with {MOST_CELLS} cells.")
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -46,11 +52,13 @@ def _text_rows(text: str, name: str) -> list[dict[str, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restkey=EXTRA, restval="")
     rows: list[dict[str, Any]] = []
     try:
+        # before the rows are made: each has all columns, so a short file could be a large table
+        most_rows = min(MOST_ROWS, MOST_CELLS // max(1, len(reader.fieldnames or ())))
         for row in reader:
             extra = row.get(EXTRA)
             rows.append({**row, EXTRA: separator.join(extra)} if isinstance(extra, list) else row)
-            if len(rows) > MOST_ROWS:
-                break
+            if len(rows) > most_rows:
+                raise _too_many(name)
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from error
     return rows

@@ -42,7 +42,9 @@ def arguments(disk_bytes: int, hidden: Sequence[Path] = ()) -> list[str]:
     for ours in hidden:
         if ours.is_dir() and any(ours.is_relative_to(top) for top in bound):
             words += ["--tmpfs", str(ours), "--remount-ro", str(ours)]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/dev/shm"]
+    # a full device gives zeros too, and cannot be mapped: mapped zeros are memory that cannot be counted (filter.py)
+    words += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"]
+    words += ["--size", str(TMP_BYTES), "--tmpfs", "/dev/shm"]
     words += ["--remount-ro", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
     return [*words, "--size", str(disk_bytes), "--tmpfs", WORKSPACE, "--chdir", WORKSPACE, "--remount-ro", "/"]
 
@@ -61,7 +63,7 @@ def unavailable(hidden: tuple[Path, ...] = ()) -> str:
     fd = rules()
     fds = [fd] if fd is not None else []
     words = [*arguments(TMP_BYTES, hidden), *(["--seccomp", str(fd)] if fd is not None else []), "--"]
-    words += [PYTHON, "-I", "-S", "-c", "print('ready')"]
+    words += [PYTHON, "-I", "-S", "-c", "import ctypes; print('ready')"]
     try:
         tried = subprocess.run(words, capture_output=True, timeout=PROBE_S, cwd="/", env={}, pass_fds=fds, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -26,6 +26,7 @@ from agents.runtime.memory.sources import own_words
 from agents.runtime.model import TextPart
 from agents.runtime.skills.skill import SKILL_FILE
 
+MAINTENANCE, NOT_ENDED = "maintenance", "not ended normally"  # why a run is passed over
 ENOUGH: Final = 0.6  # score from which a message is a correction
 
 
@@ -50,7 +51,7 @@ class Weighing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """One sign. position: of the event that shows it. score: 0 to 1. words: what it was told by, nothing else of what
-    was said."""
+    was said: they are kept as they are."""
 
     sign: Sign
     run_id: str
@@ -86,7 +87,8 @@ class Evidence:
         }
 
 
-# (mark, score): how surely words right after an answer set it right.
+# (mark, score): how surely words right after an answer set it right. Where a mark has groups, they alone are kept: what
+# stands between them is the person's.
 _MARKS: Final[tuple[tuple[re.Pattern[str], float], ...]] = tuple(
     (re.compile(pattern, re.IGNORECASE), score)
     for pattern, score in (
@@ -100,12 +102,12 @@ _MARKS: Final[tuple[tuple[re.Pattern[str], float], ...]] = tuple(
         (r"\bi (?:asked|said|meant|wanted)\b", 0.5),
         (r"\binstead\b", 0.5),
         (r"\bshould (?:have|be|not|come|stand|go)\b|\bshouldn't\b", 0.4),
-        (r"\b(?:not|don't|never) .{1,60}\bbut\b", 0.4),
+        (r"\b(not|don't|never) .{1,60}\b(but)\b", 0.4),
         (r"\bactually\b", 0.3),
         (r"不对|不是这样|弄错|错了|搞错|有误", 1.0),
         (r"请(?:修正|修改|改正|更正)|重新(?:来|做|写|生成)|重来|再试", 0.7),
         (r"改成|改为|换成", 0.6),
-        (r"不是[^，。]{1,30}[,，]?\s*而是|不要[^，。]{1,30}[,，]\s*(?:要|用|改)", 0.7),
+        (r"(不是)[^，。]{1,30}[,，]?\s*(而是)|(不要)[^，。]{1,30}[,，]\s*(要|用|改)", 0.7),
         (r"应该(?:是|用|先|放)|我(?:要|问|说)的是", 0.5),
     )
 )  # fmt: skip
@@ -131,10 +133,8 @@ _FAILED: Final = (ToolStatus.ERROR, ToolStatus.TIMEOUT)
 def weigh(delta: Iterable[Stored], weighing: Weighing) -> Evidence:
     """Return what the events show. delta: of the chain that a person sees, in order, of ended runs."""
     runs = by_run(delta)
-    normal = {run: events for run, events in runs.items() if ended_normally(events)}
-    passed = [(run, "maintenance") for run, events in normal.items() if works_on_skills(events)]
-    passed += [(run, "not ended normally") for run in runs if run not in normal]
-    counted = {run: events for run, events in normal.items() if (run, "maintenance") not in passed}
+    why = {run: _left_out(events) for run, events in runs.items()}
+    counted = {run: events for run, events in runs.items() if not why[run]}
     found: list[Found] = []
     calls = sum(len(returned(events)) for events in counted.values())
     if 0 <= weighing.calls <= calls and counted and calls:
@@ -146,7 +146,19 @@ def weigh(delta: Iterable[Stored], weighing: Weighing) -> Evidence:
         found += _corrections(sorted(every, key=lambda stored: stored.position), counted)
     if weighing.recovered:
         found += [one for run, events in counted.items() for one in _recovered(run, events)]
-    return Evidence(runs=tuple(counted), calls=calls, found=tuple(found), passed_over=tuple(passed))
+    return Evidence(
+        runs=tuple(counted),
+        calls=calls,
+        found=tuple(found),
+        passed_over=tuple((run, words) for run, words in why.items() if words),
+    )
+
+
+def _left_out(events: Sequence[Stored]) -> str:
+    """Return why a run does not count, "" if it does."""
+    if not ended_normally(events):
+        return NOT_ENDED
+    return MAINTENANCE if works_on_skills(events) else ""
 
 
 def by_run(delta: Iterable[Stored]) -> dict[str, list[Stored]]:
@@ -179,7 +191,7 @@ def works_on_skills(events: Sequence[Stored]) -> bool:
     main = SKILL_FILE.casefold()
     for stored in events:
         record = stored.record
-        if isinstance(record, UserMessage) and main in _said(record).casefold():
+        if isinstance(record, UserMessage) and main in said(record).casefold():
             return True
         if isinstance(record, AssistantMessage):
             calls = record.tool_calls
@@ -191,7 +203,11 @@ def works_on_skills(events: Sequence[Stored]) -> bool:
 def correction(text: str) -> tuple[float, str]:
     """Return how surely words after an answer set it right, 0 to 1, and the marks it was told by."""
     words = own_words(text)
-    marks = [(found[0], score) for pattern, score in _MARKS if (found := pattern.search(words))]
+    marks = [
+        (" … ".join(filter(None, found.groups())) or found[0], score)
+        for pattern, score in _MARKS
+        if (found := pattern.search(words))
+    ]
     score = sum(score for _, score in marks)
     if (later := _FROM_NOW_ON.search(words)) and (how := _WORKFLOW.search(words)):
         marks.append((f"{later[0]} … {how[0]}", 1.0))
@@ -220,7 +236,7 @@ def _corrections(events: Sequence[Stored], counted: Mapping[str, object]) -> lis
         if isinstance(record, AssistantMessage) and record.text:
             answered = True
         elif isinstance(record, UserMessage) and record.kind is not UserMessageKind.SEED:
-            score, words = correction(_said(record)) if answered and stored.origin.run_id in counted else (0.0, "")
+            score, words = correction(said(record)) if answered and stored.origin.run_id in counted else (0.0, "")
             answered = False
             if score >= ENOUGH:
                 run, at = stored.origin.run_id, stored.position
@@ -241,5 +257,6 @@ def _recovered(run: str, events: Sequence[Stored]) -> list[Found]:
     return []
 
 
-def _said(message: UserMessage) -> str:
+def said(message: UserMessage) -> str:
+    """Return the text of what a person said."""
     return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))

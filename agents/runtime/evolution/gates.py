@@ -165,6 +165,10 @@ class Gates:
         return Judged(verdict=Verdict.PASSED, reports=reports)
 
 
+HOUSE: Final = Gates()
+"""The gates of every installation. A person always decides last."""
+
+
 def _ask(gate: Gate, candidate: Candidate, name: str) -> Report:
     try:
         return gate(candidate)

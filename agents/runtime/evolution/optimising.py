@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from agents.runtime.evolution.proposals import Spec, rendered, slug
+from agents.runtime.evolution.proposals import Spec, rendered
+from agents.runtime.skills.format import slug
 
 LEAST_CASES: Final = 10  # in each set
 TOLERANCE: Final = 1e-9  # of scores that are the same

@@ -24,10 +24,12 @@ class Why(StrEnum):
 
 
 class Result(StrEnum):
-    SUCCESS = "success"
-    PARTIAL = "partial"
-    FAIL = "fail"
-    AGENT_ERROR = "agent_error"
+    """How runs turned out, all together."""
+
+    SUCCESS = "success"  # whoever said something was content
+    PARTIAL = "partial"  # some were
+    FAIL = "fail"  # nobody was
+    AGENT_ERROR = "agent_error"  # a run broke off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

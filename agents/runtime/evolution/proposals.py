@@ -1,15 +1,12 @@
 """What a review proposes: a way of working as a spec, and what is to be done with it in the library of skills."""
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import sha256
 
 from agents.runtime.memory.words import cleaned
-from agents.runtime.skills.format import written
-from agents.runtime.skills.skill import DESCRIPTION_CHARS, NAME_CHARS
+from agents.runtime.skills.format import slug, written
+from agents.runtime.skills.skill import DESCRIPTION_CHARS
 
 
 class Action(StrEnum):
@@ -72,17 +69,6 @@ class Known:
     body: str = ""
     changeable: bool = False
     id: int | None = None
-
-
-def slug(name: str) -> str:
-    """Return a name as the library takes it: its letters and digits, hyphens between them; "" if it has none. Two
-    different names that come to the same because of the limit stay two."""
-    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
-    kept = "".join(char if char.isalnum() or unicodedata.combining(char) else "-" for char in plain)
-    out = re.sub("-+", "-", kept).strip("-")
-    if len(out) <= NAME_CHARS:
-        return out
-    return f"{out[: NAME_CHARS - 9].strip('-')}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def described(spec: Spec) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents.runtime.evolution.likeness import canonical, cosine, overlap, uncounted, words
-from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec, described, slug
+from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec, described
+from agents.runtime.skills.format import slug
 
 ALIKE: Final = 0.5  # share of words
 LEAST_SHARED: Final = 2

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agents.runtime.events import AssistantMessage, Stored, ToolReturned, UserMessage, UserMessageKind
-from agents.runtime.evolution.evidence import arguments_of, by_run, ended_normally, failed, works_on_skills
+from agents.runtime.evolution.evidence import arguments_of, by_run, ended_normally, failed, said, works_on_skills
 from agents.runtime.evolution.likeness import runs, singular, words
-from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec, slug
+from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec
 from agents.runtime.evolution.redacting import Redactor
 from agents.runtime.memory.sources import QUOTE, own_words
 from agents.runtime.memory.words import HAN, has_han
-from agents.runtime.model import TextPart
+from agents.runtime.skills.format import slug
 
 LEAST_STEPS: Final = 2
 LEAST_RUNS: Final = 2
 MOST_NAME_WORDS: Final = 4
+QUESTION_CHARS: Final = 1_000  # that are compared: finding Chinese words in common takes the square of it
 LITERAL_CHARS: Final = 60  # of a value that is the same every time and is kept
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _NOT_A_STEP: Final = ("memory_", "skill_", "session_")  # what the assistant does besides the task
@@ -65,8 +66,7 @@ def works(delta: Iterable[Stored]) -> tuple[Work, ...]:
     out = []
     for run, events in by_run(delta).items():
         if ended_normally(events) and not works_on_skills(events):
-            question = "\n".join(_said(s.record) for s in events if isinstance(s.record, UserMessage))
-            out.append(Work(run_id=run, question=own_words(question).replace(QUOTE, " ").strip(), steps=_steps(events)))
+            out.append(Work(run_id=run, question=_question(events), steps=_steps(events)))
     return tuple(out)
 
 
@@ -223,10 +223,10 @@ def _steps(events: Sequence[Stored]) -> tuple[Step, ...]:
     return tuple(out)
 
 
-def _said(message: UserMessage) -> str:
-    if message.kind is UserMessageKind.SEED:
-        return ""
-    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+def _question(events: Sequence[Stored]) -> str:
+    messages = [stored.record for stored in events if isinstance(stored.record, UserMessage)]
+    text = "\n".join(said(message) for message in messages if message.kind is not UserMessageKind.SEED)
+    return own_words(text).replace(QUOTE, " ").strip()[:QUESTION_CHARS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

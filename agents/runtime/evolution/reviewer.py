@@ -18,13 +18,14 @@ from agents.runtime.events import (
     UserMessage,
     UserMessageKind,
 )
-from agents.runtime.evolution.evidence import arguments_of
+from agents.runtime.evolution.evidence import arguments_of, said
 from agents.runtime.evolution.outcomes import Outcome
-from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec, slug
+from agents.runtime.evolution.proposals import Action, Known, Proposal, Review, Spec
 from agents.runtime.evolution.redacting import Redactor
 from agents.runtime.jsonrepair import NotJson, parse_object
 from agents.runtime.memory.words import cleaned
-from agents.runtime.model import FinishReason, ModelRequest, Role, TextPart, text_message
+from agents.runtime.model import FinishReason, ModelRequest, Role, text_message
+from agents.runtime.skills.format import slug
 from agents.runtime.surrogates import mended
 
 MESSAGE_CHARS: Final = 4_000  # of one message; three quarters of it from the beginning
@@ -79,8 +80,7 @@ def transcript(delta: Iterable[Stored], redactor: Redactor) -> tuple[Line, ...]:
     for stored in delta:
         record = stored.record
         if isinstance(record, UserMessage) and record.kind is not UserMessageKind.SEED:
-            text = "\n".join(part.text for part in record.parts if isinstance(part, TextPart))
-            lines.append(Line(who="person", text=text))
+            lines.append(Line(who="person", text=said(record)))
         elif isinstance(record, AssistantMessage) and not record.seeded:
             text = "\n".join(filter(None, (record.reasoning, _CITED.sub("", record.text))))
             if text:
@@ -100,11 +100,11 @@ def transcript(delta: Iterable[Stored], redactor: Redactor) -> tuple[Line, ...]:
 
 def request(lines: Sequence[Line], known: Sequence[Known], outcome: Outcome | None, redactor: Redactor) -> ModelRequest:
     """Return what the model is asked. known: those that fit best first. Without a clock and without ids."""
-    said = "\n".join(f"[{one.who}{'' if one.ok else ', failed'}] {one.text}" for one in lines)
+    spoken = "\n".join(f"[{one.who}{'' if one.ok else ', failed'}] {one.text}" for one in lines)
     there = "\n".join(_known(one) for one in known[:MOST_KNOWN]) or "(none)"
     parts = [
         tagged("The skills that exist:", "skills", redactor.text(there)),
-        tagged("The conversation:", "conversation", said),
+        tagged("The conversation:", "conversation", spoken),
     ]
     if outcome is not None:
         told = "\n".join((f"{outcome.result.value}, score {outcome.score:g}", *outcome.notes))

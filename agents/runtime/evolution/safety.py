@@ -1,7 +1,8 @@
 """What must not stand in a skill: credentials, instructions against the house, commands that destroy, ways out.
 
-Looked for in all that a model would read of it, with what cannot be seen made visible first. Each finding says what
-kind of thing it is and in which line, never what stood there.
+Looked for in all that a model would read of it, with what cannot be seen made visible first. It goes by words, so it
+stops what is said plainly and promises no more: other words get past it, and then a person has to see it. Each finding
+says what kind of thing it is and in which line, never what stood there.
 """
 
 import unicodedata

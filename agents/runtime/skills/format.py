@@ -130,6 +130,22 @@ def check_name(name: str) -> str:
     return ""
 
 
+def slug(name: str) -> str:
+    """Return a name that check_name takes: its letters and digits, hyphens between them; "" if it has none.
+
+    One that is too long is cut and told apart by the hash of all of it.
+    """
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
+    kept = "".join(char if char.isalnum() or unicodedata.combining(char) else "-" for char in plain)
+    out = re.sub("-+", "-", kept).strip("-")
+    return out if len(out) <= NAME_CHARS else f"{out[: NAME_CHARS - 9].strip('-')}-{name_hash(name)}"
+
+
+def name_hash(name: str) -> str:
+    """Return eight characters that tell names apart which would come to the same."""
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
+
+
 def is_doc(path: str) -> bool:
     """Return whether the file is one to read on demand."""
     return path != SKILL_FILE and path.lower().endswith(DOC_ENDINGS)

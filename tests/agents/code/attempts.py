@@ -95,6 +95,9 @@ PROCESSES = {
         "        if child == 0:\n            time.sleep(20)\n            os._exit(0)\n        children.append(child)\n"
         "finally:\n    for child in children:\n        os.kill(child, 9)\n        os.waitpid(child, 0)\nprint('ESCAPED')"
     ),
+    "limiting who watches": (
+        "import os, resource\nprint('ESCAPED' if resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE) else '')"
+    ),
     "a namespace of one's own": (
         "import ctypes\nprint('ESCAPED' if ctypes.CDLL(None).unshare(0x10000000) == 0 else '')"  # CLONE_NEWUSER
     ),
@@ -115,6 +118,15 @@ MEMORY = {
         "        time.sleep(0.7)\n        os._exit(0)\n    children.append(child)\n"
         "print('ESCAPED' if all(os.waitpid(child, 0)[1] == 0 for child in children) else '')"
     ),
+    **{
+        f"shared memory of {name} that is let go but for its end": (
+            "import ctypes, os\nsize = 40_960_000\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+            "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\n"
+            f"for n in range(8):\n    at = libc.mmap(None, size, 3, {source}, 0)\n    if at == 2**64 - 1:\n        raise MemoryError\n"
+            "    ctypes.memset(at, 1, size)\n    libc.munmap(ctypes.c_void_p(at), size - 4096)\nprint('ESCAPED')"
+        )
+        for name, source in (("no file", "0x21, -1"), ("a device", "0x01, os.open('/dev/zero', os.O_RDWR)"))
+    },
     "a file in memory": (
         "import os\nheld = os.memfd_create('x')\nfor n in range(300):\n    os.write(held, bytes(1_000_000))\nprint('ESCAPED')"
     ),
@@ -162,6 +174,9 @@ ENVIRONMENT = {
     "os.getenv": "import os\nprint('ESCAPED' if os.getenv('WORKBENCH_TEST_SECRET') else '')",
     "one's own process": "print('ESCAPED' if 'hidden' in open('/proc/self/environ').read() else '')",
     "the parent's process": "import os\nprint('ESCAPED' if open(f'/proc/{os.getppid()}/cmdline').read() == COMMAND else '')",
+    "the memory of who watches": (
+        "import os\nopen(f'/proc/{os.getppid()}/environ').read()\nprint('ESCAPED', os.listdir(f'/proc/{os.getppid()}/fd'))"
+    ),
     "another process": "print('ESCAPED' if 'hidden' in open(f'/proc/{OTHER}/environ').read() else '')",
     "the first process": "import os\nprint('ESCAPED' if open(f'/proc/{SERVER}/cmdline').read() else '')",
     "a shell": (

@@ -2,10 +2,11 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agents.providers.sandbox.carrying import NotTrusted, receive
+from agents.providers.sandbox.carrying import MOST_DEEP, NotTrusted, inventory, receive, send_orders
 from agents.workspaces.directory import prepare
 
 
@@ -86,3 +87,46 @@ def test_a_name_that_is_not_text_stays_behind(root: Path) -> None:
     came = come(root, b"F " + b"out/\xff".hex().encode() + b" 1 0\nx" + b"E 0 nonsense\n")
     assert len(came.left) == 1 and came.stopped == ""  # type: ignore[attr-defined]  # as above
     assert list((root / "out").iterdir()) == []
+
+
+def test_directories_neither_pile_up_nor_lie_deep(root: Path) -> None:
+    come(root, line("F", "out/a/b/x", 1, 0) + b"x" + line("F", "out/a/y", 1, 0) + b"y" + b"E 0 -\n")
+    deep = "out/" + "d/" * MOST_DEEP + "x"
+    came = come(root, line("D", "out/a/b/x") + line("F", deep, 1, 0) + b"x" + b"E 0 -\n")
+    assert len(came.left) == 1  # type: ignore[attr-defined]  # as above
+    assert [p.name for p in (root / "out").rglob("*")] == ["a", "y"]
+    come(root, line("D", "out/a/y") + b"E 0 -\n")
+    assert list((root / "out").iterdir()) == []
+
+
+class Disturbed(io.BytesIO):
+    """Takes a file away when another one is sent."""
+
+    def __init__(self, victim: Path) -> None:
+        super().__init__()
+        self.victim = victim
+        self.sent = b""
+
+    def write(self, data: Any, /) -> int:
+        if b"out/a" in bytes(data):
+            self.victim.unlink()
+        return super().write(data)
+
+    def close(self) -> None:
+        self.sent = self.getvalue()
+        super().close()
+
+
+def test_a_file_that_goes_while_files_are_sent_is_left_out(root: Path) -> None:
+    for name in ("a", "b", "c"):
+        (root / "out" / name).write_text(name)
+    orders = Disturbed(root / "out" / "b")
+    send_orders(orders, root, {}, [], most_bytes=3)
+    assert orders.sent == b"{}\n('out/a', 1, 384)\na('out/c', 1, 384)\nc('', 0, 0)\n"
+
+
+def test_nothing_in_the_place_of_inputs_is_an_input(root: Path) -> None:
+    (root / "inputs" / "a").write_text("right")
+    (root / "work" / "inputs").mkdir()
+    (root / "work" / "inputs" / "a").write_text("forged")
+    assert inventory(root) == [("work/inputs/a", 5, 0o444)]

@@ -100,6 +100,20 @@ def test_a_file_is_named_after_the_title() -> None:
     assert file_name("…") == "chart.svg"
 
 
+def test_a_long_text_is_cut_before_it_is_measured_and_has_no_characters_that_xml_has_not() -> None:
+    drawn = svg("bar", [{"a": "\0<b>" + "x" * 500_000, "y" * 500_000: 1}], "\x1b" + "t" * 500_000)
+    assert len(drawn) < 10_000 and "&lt;b&gt;" in drawn
+    assert not {"\0", "\x1b"} & set(drawn)
+
+
+def test_numbers_too_near_to_nothing_are_drawn_as_nothing() -> None:
+    assert svg("line", [{"a": 1, "b": 5e-324}, {"a": 2, "b": 1e-323}]) == svg(
+        "line", [{"a": 1, "b": 0}, {"a": 2, "b": 0}]
+    )
+    with pytest.raises(ValueError, match="too large"):
+        svg("line", [{"a": 1, "b": 10**400}])
+
+
 @pytest.mark.parametrize(
     ("name", "data", "rows"),
     [
@@ -126,6 +140,9 @@ def test_tables_are_read(name: str, data: bytes, rows: list[dict[str, Any]]) -> 
         ("a.json", b"[1, 2]", "no table"),
         ("a.json", b"{", "not JSON"),
         ("a.csv", b"\xff\xff\xff\xff\x81", "no text"),
+        # a row has all columns, so few bytes make many cells
+        ("a.csv", ",".join(map(str, range(20_000))).encode() + b"\nx" * 200_000, "too many"),
+        ("a.json", b"[" + b"{}," * 1_500_000 + b"{}]", "more bytes"),
     ],
 )
 def test_what_is_no_table_is_said(name: str, data: bytes, said: str) -> None:

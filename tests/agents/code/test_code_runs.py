@@ -224,7 +224,15 @@ def test_code_3_8_what_a_call_asks_for_counts_more_than_what_staff_provide_and_t
     made = environment(
         {"LANG": "C.UTF-8", "A": "base", "PATH": "/usr/bin", "WORK_DIR": "/workspace/work"},
         {"A": "provided", "B": "provided", "PATH": "/evil", "WORK_DIR": "/"},
-        {"B": "asked", "no name": "x", "BASH_ENV": "/evil", "C": "a\0b"},
+        {
+            "B": "asked",
+            "no name": "x",
+            "BASH_ENV": "/evil",
+            "C": "a\0b",
+            "D": "\ud800",
+            "GIT_PAGER": "sh",
+            "GCONV_PATH": "/",
+        },
     )
     assert made == {
         "LANG": "C.UTF-8",

@@ -24,7 +24,7 @@ from agents.runtime.tools import Tool, ToolContext, ToolResult
 from agents.tools import processes, skillrun, workspace
 from agents.tools.commandpolicy import CommandPolicy
 from agents.workspaces.directory import DirectoryWorkspace, place
-from tests.agents.code.executors import needs_bubblewrap
+from tests.agents.code.executors import ended, needs_bubblewrap
 from tests.agents.toolcontext import tool_context
 
 BOTH = [pytest.param("monty"), pytest.param("bubblewrap", marks=needs_bubblewrap)]
@@ -292,7 +292,7 @@ def test_skills_2_11_listed_commands_may_be_joined(command: str) -> None:
     ["ls $(x)", "ls `x`", "ls a > b", "ls < a", "env sh", "BASH -c ls", "ls & ls", "A=1 ls", "ls $HOME", "(ls)",
      "ls\nrm a", "{ ls; }", "eval ls", "xargs ls", "cd /", "/bin/sh -c ls", "ls | ",
       "ls 'a", "rm a", "ls \\; rm a", "'s'h -c ls",
-     "\"env\" ls", "ls \"$(x)\"", "./ls"],
+     "\"env\" ls", "ls \"$(x)\"", "./ls", "ls\v/../evil", "ls\xa0/../evil", "'ls\x1c/../evil'", "\0010\2/../x 'ls'"],
 )  # fmt: skip
 def test_skills_2_11_whatever_could_become_another_command_is_refused(command: str) -> None:
     assert CommandPolicy(allowed=frozenset({"ls", "cat", "wc"})).problem(command) != ""
@@ -302,6 +302,15 @@ def test_skills_2_11_denying_looks_at_the_base_name_in_any_case_and_allowing_is_
     denying = CommandPolicy(denied=frozenset({"rm"}))
     assert denying.problem("ls | wc") == ""
     assert denying.problem("/usr/bin/RM a") != ""
+    for hidden in (
+        "/bin/r? a",
+        "/bin/[r]m a",
+        "! rm a",
+        "if rm a; then ls; fi",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm a",
+    ):
+        assert denying.problem(hidden) != ""
+    assert denying.problem("ls *.csv") == ""
     assert CommandPolicy(allowed=frozenset({"ls"})).problem("LS") != ""
     assert CommandPolicy(allowed=frozenset({"sh"})).problem("sh -c ls") != ""
     assert CommandPolicy(allowed=frozenset({"ls"})).problem("ls; ls", single=True) != ""
@@ -328,7 +337,7 @@ async def test_a_shell_is_refused_where_there_is_none(tmp_path: Path, library: M
 
 
 async def test_a_cwd_outside_is_refused(setting: Setting) -> None:
-    for cwd in ("../..", "inputs", "/etc"):
+    for cwd in ("../..", "inputs", "/etc", "work/\ud800", "work/" + "x" * 256):
         with pytest.raises(ToolFailed) as refused:
             await setting.call("workspace_exec", code="1", cwd=cwd)
         assert refused.value.code is ToolFailure.PLACE_INVALID
@@ -347,6 +356,18 @@ async def test_a_command_that_asks_goes_on_between_calls(full: Setting) -> None:
         "workspace_write_stdin", session_id=key, chars="Ada", append_newline=True, yield_time_ms=10_000
     )
     assert ended.data["status"] == "exited" and "hello Ada" in ended.content
+
+
+@needs_bubblewrap
+async def test_a_command_too_many_is_ended_at_once(full: Setting) -> None:
+    context = await full.context()
+    for _ in range(processes.MOST):
+        await full.tool("workspace_exec").call({"command": "sleep 30", "background": True, "yield_time_ms": 0}, context)
+    with pytest.raises(ToolFailed) as refused:
+        await full.tool("workspace_exec").call({"command": "sleep 31.5", "background": True}, context)
+    assert refused.value.code is ToolFailure.CODE_NOT_RUN
+    assert ended("sleep 31.5")
+    context.cancel.cancel(CancelReason.USER)
 
 
 @needs_bubblewrap

@@ -84,6 +84,8 @@ def test_what_a_mark_is_told_by_is_kept_and_nothing_else_of_what_was_said() -> N
     events = chain(run("Write."), run("No, that is wrong: my number is 12345."))
     assert "12345" not in str(weigh(events, WEIGHING).as_json())
     assert "that is wrong (+1.0)" in str(weigh(events, WEIGHING).as_json())
+    assert correction("It is not 12345 but more, so try again.") == (1.0, "try again (+0.7); not … but (+0.4)")
+    assert correction("不是张三，而是李四。") == (0.7, "不是 … 而是 (+0.7)")
 
 
 def test_a_tool_that_worked_after_it_failed_is_told_by_its_status_not_by_words() -> None:

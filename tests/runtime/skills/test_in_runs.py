@@ -128,6 +128,14 @@ async def test_skills_2_3_an_unknown_skill_is_an_error_and_leaves_no_state() -> 
     assert talk.state == {} and of(emitted, StateChanged) == []
 
 
+async def test_a_name_that_is_no_name_leads_nowhere_and_is_not_repeated_at_length() -> None:
+    for name in ("../minutes", "minutes/", "assistant/minutes", "minutes\0", "", "x" * 100_000):
+        talk = Talk()
+        failed = results(await talk.say("Minutes", turn(load(name))))[0]
+        assert (failed.failure, talk.state) == ("skill_not_found", {})
+        assert len(failed.content) < 200
+
+
 async def test_skills_2_4_in_mode_turn_a_skill_is_there_until_the_answer_and_not_for_the_next_question() -> None:
     talk = Talk()
     await talk.say("Minutes", turn(load()), turn(call("c2", "look", {})))
