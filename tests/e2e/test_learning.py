@@ -51,6 +51,7 @@ def test_what_was_done_twice_is_suggested_accepted_and_used_the_next_time(offlin
     bring(desk, "learn-fans.md", FANS)
     report(desk.new(), "Write a tariff report about Nordwind pumps.")
     report(desk, "Write a tariff report about Nordwind fans.")
+    expect(desk.answer.locator("[data-slot=used]")).to_be_hidden()  # the report itself lists its sources
     card = desk.answer.locator(".msg-skill a")
     expect(card).to_have_text("1 skill suggested")
     checked(desk, "an answer that led to a skill")

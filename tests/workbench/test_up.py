@@ -95,7 +95,7 @@ def test_doctor_finds_everything_well(running: Up) -> None:
     assert (done.returncode, said["ok"]) == (0, True)
     assert [c["name"] for c in said["checks"]] == [
         *("database", "vector", "migrations", "connections", "valkey", "broker"),
-        *("worker", "storage", "model", "embeddings", "clock", "disk"),
+        *("worker", "storage", "model", "embeddings", "code", "clock", "disk"),
     ]
 
 
