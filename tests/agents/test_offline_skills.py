@@ -109,13 +109,12 @@ async def test_what_is_read_may_be_in_another_language_than_the_wish() -> None:
 
 
 async def test_a_report_is_saved_as_a_file() -> None:
-    desk = Desk(BODY.replace("# for rules", "report: Minutes of the board\nsearch: {topic}"))
+    desk = Desk(BODY.replace("# for rules", "report: Minutes: {topic}\nsearch: {topic}"))
     emitted = await desk.ask("Write meeting minutes about the mooring fee")
     assert called(emitted)[0] == "skill_load" and called(emitted)[-1] == "save_artifact"
     (saved,) = [arguments for name, arguments in calls(emitted) if name == "save_artifact"]
-    assert saved["name"].endswith(".md") and saved["content"].startswith(
-        "# Minutes of the board\n\nFollowing the skill"
-    )
+    assert saved["name"] == "minutes-mooring-fee.md"
+    assert saved["content"].startswith("# Minutes: mooring fee\n\nFollowing the skill")
     assert "The board decided to raise the mooring fee to 900 crowns. [[c:" in saved["content"]
     assert "Saved as" in answer_of(emitted)
 

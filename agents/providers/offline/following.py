@@ -4,7 +4,7 @@
     search: {topic} results
     section: Decisions | decid* agree* "to be done"
     section zh: 决定 | 决定 同意
-    report: Minutes
+    report: Minutes: {topic}
     ```
 Sections quote what was read or found; a report is saved as a file. A skill without such a block is loaded and not
 followed: it takes judgement.
@@ -207,8 +207,9 @@ def _written(at: Situation, name: str, plan: Plan, units: Sequence[Unit], say: W
         parts.append("\n".join((f"## {section.heading}", "", *lines)))
     if not plan.report or SAVE not in at.tools:
         return said(at, "\n\n".join(parts), say)
-    content = "\n\n".join((f"# {plan.report}", *parts))
-    save: Call = (SAVE, {"name": file_name_for(plan.report), "content": f"{content}\n"})
+    title = plan.report.replace("{topic}", _topic(at.question, name))
+    content = "\n\n".join((f"# {title}", *parts))
+    save: Call = (SAVE, {"name": file_name_for(title), "content": f"{content}\n"})
     return Move(reasoning=say.thinking_steps.format(name=name), text=following, calls=(save,))
 
 

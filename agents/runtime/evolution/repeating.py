@@ -83,9 +83,9 @@ def review(done: Sequence[Work], known: Sequence[Known], redactor: Redactor) -> 
     say = _CHINESE if chinese else _ENGLISH
     spec = Spec(
         name=name,
-        description=say.description.format(name=name, tools=say.comma.join(s.name for s in alike[-1].way)),
+        description=say.description.format(name=name, done=say.then.join(say.does(s.name) for s in alike[-1].way)),
         when_to_use=say.when.format(words=say.comma.join(_telling([w.question for w in alike])[:8])),
-        steps=tuple(say.step.format(tool=tool, values=values) if values else say.bare.format(tool=tool)
+        steps=tuple((say.step if values else say.bare).format(does=_begun(say.does(tool)), tool=tool, values=values)
                     for tool, values in generalised),
         pitfalls=tuple(say.pitfall.format(tool=tool) for tool in _stumbled(alike)),
         rules=_rules(alike, name, chinese=chinese),
@@ -199,7 +199,7 @@ def _rules(alike: Sequence[Work], name: str, *, chinese: bool) -> tuple[str, ...
         return ()
     lines = ["search: {topic}", "section: 概览" if chinese else "section: Overview"]
     if "save_artifact" in tools:
-        lines.append(f"report: {name if chinese else name.capitalize()}")
+        lines.append(f"report: {name}：{{topic}}" if chinese else f"report: {name.capitalize()}: {{topic}}")
     return tuple(lines)
 
 
@@ -229,8 +229,15 @@ def _question(events: Sequence[Stored]) -> str:
     return own_words(text).replace(QUOTE, " ").strip()[:QUESTION_CHARS]
 
 
+def _begun(deed: str) -> str:
+    return deed[:1].upper() + deed[1:]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
+    deeds: Mapping[str, str]  # what a tool does, by its name
+    unknown: str
+    then: str
     description: str
     when: str
     step: str
@@ -241,12 +248,27 @@ class _Words:
     again: str
     comma: str
 
+    def does(self, tool: str) -> str:
+        return self.deeds.get(tool) or self.unknown.format(tool=tool)
+
 
 _ENGLISH: Final = _Words(
-    description="Does {name} the way it was done before, with {tools}",
+    deeds={
+        "search_knowledge": "search the documents",
+        "list_documents": "list the documents",
+        "read_document": "read on in a document",
+        "read_artifact": "read a file",
+        "save_artifact": "save a file",
+        "edit_artifact": "change a file",
+        "workspace_exec": "run code",
+        "workspace_save_artifact": "keep a file that the code made",
+    },
+    unknown="use {tool}",
+    then=", then ",
+    description="Does a {name} the way it was done before: {done}",
     when='Use it for questions about "{words}".',
-    step="Call {tool} with {values}.",
-    bare="Call {tool}.",
+    step="{does} ({tool}): {values}.",
+    bare="{does} ({tool}).",
     pitfall="{tool} failed before it worked: read why, and change what you give it.",
     repeated="It was done the same way in {runs} runs.",
     tried="It took {tries} failed tries to find this way.",
@@ -254,10 +276,22 @@ _ENGLISH: Final = _Words(
     comma=", ",
 )
 _CHINESE: Final = _Words(
-    description="按以前的做法完成“{name}”，用到 {tools}",
+    deeds={
+        "search_knowledge": "搜索文档",
+        "list_documents": "列出文档",
+        "read_document": "继续阅读文档",
+        "read_artifact": "读取文件",
+        "save_artifact": "保存文件",
+        "edit_artifact": "修改文件",
+        "workspace_exec": "运行代码",
+        "workspace_save_artifact": "保留代码生成的文件",
+    },
+    unknown="使用 {tool}",
+    then="，然后",
+    description="按以前的做法完成“{name}”：{done}",
     when="用于关于“{words}”的问题。",
-    step="调用 {tool}，参数 {values}。",
-    bare="调用 {tool}。",
+    step="{does}（{tool}）：{values}。",
+    bare="{does}（{tool}）。",
     pitfall="{tool} 曾先失败后成功：先看原因，再改变参数。",
     repeated="在 {runs} 次运行中都是这样做的。",
     tried="试了 {tries} 次才找到这个做法。",

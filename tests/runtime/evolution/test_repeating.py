@@ -22,10 +22,10 @@ def test_two_runs_that_went_the_same_way_give_a_skill_with_parameters_for_what_d
     assert proposal.action is Action.CREATE and spec is not None
     assert proposal.name == "supplier-report"
     assert spec.steps == (
-        "Call search_knowledge with query: {topic}, limit: 20.",
-        "Call save_artifact with name: {topic}, content: {content}.",
+        "Search the documents (search_knowledge): query: {topic}, limit: 20.",
+        "Save a file (save_artifact): name: {topic}, content: {content}.",
     )
-    assert spec.rules == ("search: {topic}", "section: Overview", "report: Supplier report")
+    assert spec.rules == ("search: {topic}", "section: Overview", "report: Supplier report: {topic}")
     assert "pumps" not in rendered(spec, proposal.name) and "fans" not in rendered(spec, proposal.name)
     assert parse(rendered(spec, proposal.name)).problem == ""
     assert Gates().judge(Candidate(proposal=proposal)).verdict is Verdict.PENDING_APPROVAL
@@ -39,7 +39,7 @@ def test_in_chinese_it_is_named_by_what_the_questions_have_in_common() -> None:
 
     (proposal,) = review(works(chain(ask("水泵"), ask("风机"))), (), PLAIN).proposals
     assert proposal.name == "供应商报告" and proposal.spec is not None
-    assert proposal.spec.steps[0] == "调用 search_knowledge，参数 query: {topic}。"
+    assert proposal.spec.steps[0] == "搜索文档（search_knowledge）：query: {topic}。"
     assert Gates().judge(Candidate(proposal=proposal)).verdict is Verdict.PENDING_APPROVAL
 
 
@@ -53,7 +53,7 @@ def test_one_run_with_failed_tries_gives_the_way_that_worked_and_says_what_faile
     )
     (proposal,) = review(works(events), (), PLAIN).proposals
     assert proposal.spec is not None
-    assert [step.split()[1] for step in proposal.spec.steps] == ["read_document", "save_artifact"]
+    assert [step.split("(")[1].split(")")[0] for step in proposal.spec.steps] == ["read_document", "save_artifact"]
     assert "read_document failed" in proposal.spec.pitfalls[0]
 
 
