@@ -51,8 +51,9 @@ def svg(kind: str, rows: list[dict[str, Any]], title: str = "") -> str:
 
 
 def file_name(title: str) -> str:
+    """Return where a chart of this title is kept if its path is not said."""
     kept = "".join(c if c.isalnum() else "-" for c in title.lower()).strip("-")[:60]
-    return f"{kept or 'chart'}.svg"
+    return f"out/{kept or 'chart'}.svg"
 
 
 def _read(kind: str, rows: Any) -> tuple[str, list[str], list[Any], list[list[float | None]]]:

@@ -96,8 +96,8 @@ def test_what_cannot_be_drawn_is_said(kind: str, rows: Any, said: str) -> None:
 
 
 def test_a_file_is_named_after_the_title() -> None:
-    assert file_name("Sales by region, 2025!") == "sales-by-region--2025.svg"
-    assert file_name("…") == "chart.svg"
+    assert file_name("Sales by region, 2025!") == "out/sales-by-region--2025.svg"
+    assert file_name("…") == "out/chart.svg"
 
 
 def test_a_long_text_is_cut_before_it_is_measured_and_has_no_characters_that_xml_has_not() -> None:

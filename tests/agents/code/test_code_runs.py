@@ -61,8 +61,9 @@ async def test_a_program_prints_and_writes(executor: Executor, root: Path) -> No
     assert (root / "work" / "notes.txt").read_text(encoding="utf-8") == "中文"
 
 
-async def test_a_chart_is_drawn(executor: Executor, root: Path) -> None:
-    done = await python(executor, root, "chart('bar', [{'Region': 'North', 'Amount': 10}], 'Sales', 'out/sales.svg')")
+@pytest.mark.parametrize("path", ["", ", 'out/sales.svg'"])
+async def test_a_chart_is_drawn(executor: Executor, root: Path, path: str) -> None:
+    done = await python(executor, root, f"chart('bar', [{{'Region': 'North', 'Amount': 10}}], 'Sales'{path})")
     assert done.exit_code == 0, done.stderr
     drawn = (root / "out" / "sales.svg").read_text(encoding="utf-8")
     assert drawn.startswith("<svg") and ">Sales</title>" in drawn and 'class="bar"' in drawn
