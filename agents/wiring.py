@@ -256,7 +256,11 @@ def services(request: RunRequest, opened: OpenRun) -> Services:
         memories=PgMemories(request.owner_id, embedder=embedder(), heeds_switch=True),
         remembers=opened.remembers,
         workspace=workspace_of(request.owner_id, int(opened.session.id)),
-        skills=PgSkills(request.owner_id, run=SkillRun(session_id=int(opened.session.id), run_id=request.run_id)),
+        skills=PgSkills(
+            request.owner_id,
+            run=SkillRun(session_id=int(opened.session.id), run_id=request.run_id),
+            versions=opened.libraries,
+        ),
         zone=zone_named(opened.zone) or ZoneInfo(settings.TIME_ZONE),
         ledger=opened.ledger,
         now=now,

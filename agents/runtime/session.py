@@ -199,7 +199,8 @@ Planner = Callable[[Opening], Plan]
 class OpenRun:
     """A run that exists. history: the visible chain before this run's records, from where the summaries say it must be
     read. records: what open_run stored. summaries: the newest of each scope that the chain sees, by filter key.
-    remembers: something is remembered of the person, who wants it to be."""
+    remembers: something is remembered of the person, who wants it to be. libraries: how often the skills that everyone
+    sees, and the person's own, have changed; None = not known."""
 
     request: RunRequest
     session: Session
@@ -211,6 +212,7 @@ class OpenRun:
     new_session: bool = False
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     remembers: bool = True
+    libraries: tuple[int, int] | None = None
 
     @property
     def sources(self) -> tuple[str, ...] | None:

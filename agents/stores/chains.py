@@ -32,6 +32,7 @@ class Found:
     summaries: the newest that the head's chain sees, of the agent's scope, those below it, and the whole session's.
     message_known: a message of the id that was asked for is stored, in whatever fork. remembers: something is
     remembered of the owner, who wants it to be. forgotten: number of their last deletion from memory, 0 = none.
+    libraries: how often the skills that everyone sees, and the owner's own, have changed.
     """
 
     id: int | None
@@ -52,6 +53,7 @@ class Found:
     message_known: bool = False
     remembers: bool = False
     forgotten: int = 0
+    libraries: tuple[int, int] = (0, 0)
 
     def session(self, owner_id: int, thread_id: str) -> Session:
         return Session(
@@ -192,4 +194,5 @@ def read_found(row: Sequence[Any]) -> Found:
         message_known=values[15],
         remembers=values[17],
         forgotten=values[18],
+        libraries=(values[19][0], values[19][1]),
     )

@@ -236,6 +236,7 @@ class PgSessionStore:
             new_session=records[0].position == 1,
             summaries=found.summaries,
             remembers=found.remembers,
+            libraries=found.libraries,
         )
 
 
@@ -345,6 +346,7 @@ class _Opening:
             new_session=found.id is None,
             summaries=read.summaries,
             remembers=found.remembers,
+            libraries=found.libraries,
         )
 
 

@@ -1,8 +1,8 @@
 """The skills of one run over tables, storage and the program's own directory: SkillStore.
 
-What a person sees is kept per process with the numbers of the libraries it was made from; a run reads the numbers, in
-one statement, and the rest only when they have changed. Bodies and files are read by revision, which never changes, so
-a run goes on with what it began with.
+What a person sees is kept per process with the numbers of the libraries it was made from; a run learns the numbers
+when it is opened, and reads the rest only when they have changed. Bodies and files are read by revision, which never
+changes, so a run goes on with what it began with.
 """
 
 import asyncio
@@ -64,11 +64,19 @@ _lock = Lock()
 class PgSkills:
     """Implements agents.runtime.skills.skill.SkillStore for one run. Belongs to one event loop.
 
-    run: None = nobody is told that a skill was used.
+    run: None = nobody is told that a skill was used. versions: as the run was opened, None = they are asked for.
     """
 
-    def __init__(self, owner_id: int, *, run: Run | None = None, now: Callable[[], datetime] = timezone.now) -> None:
+    def __init__(
+        self,
+        owner_id: int,
+        *,
+        run: Run | None = None,
+        versions: Versions | None = None,
+        now: Callable[[], datetime] = timezone.now,
+    ) -> None:
         self._owner_id = owner_id
+        self._versions = versions
         self._run = run
         self._now = now
         self._seen: Mapping[str, Known] | None = None
@@ -90,7 +98,8 @@ class PgSkills:
     async def _snapshot(self) -> Mapping[str, Known]:
         async with self._reading:
             if self._seen is None:
-                self._seen = await _asked(visible, self._owner_id)
+                kept = _found(self._owner_id, self._versions) if self._versions is not None else None
+                self._seen = kept if kept is not None else await _asked(visible, self._owner_id, self._versions)
             return self._seen
 
     async def _known(self, name: str) -> Known:
@@ -138,14 +147,14 @@ class PgSkills:
         return found
 
 
-def visible(owner_id: int) -> Mapping[str, Known]:
-    """Return what a person's runs may use now, by name. One statement if nothing has changed, else three."""
-    versions = _versions(owner_id)
-    with _lock:
-        kept = _kept.get(owner_id)
-        if kept is not None and kept[0] == versions:
-            _kept.move_to_end(owner_id)
-            return kept[1]
+def visible(owner_id: int, versions: Versions | None = None) -> Mapping[str, Known]:
+    """Return what a person's runs may use now, by name. versions: as they were a moment ago, None = they are asked for.
+
+    No statement if these are given and nothing has changed, one if they are not; two more if something has.
+    """
+    versions = versions or library_versions(owner_id)
+    if (kept := _found(owner_id, versions)) is not None:
+        return kept
     # read after the numbers: what changed in between is read once more next time
     found = _read(owner_id)
     with _lock:
@@ -156,7 +165,18 @@ def visible(owner_id: int) -> Mapping[str, Known]:
     return found
 
 
-def _versions(owner_id: int) -> Versions:
+def _found(owner_id: int, versions: Versions) -> Mapping[str, Known] | None:
+    """Return what is kept of a person's skills, None if it is not of these versions."""
+    with _lock:
+        kept = _kept.get(owner_id)
+        if kept is None or kept[0] != versions:
+            return None
+        _kept.move_to_end(owner_id)
+        return kept[1]
+
+
+def library_versions(owner_id: int) -> Versions:
+    """Return how often what the person sees has changed. One statement."""
     rows = tables.SkillLibrary.objects.of(owner_id).values_list("owner_id", "version")
     found = dict(rows)
     return found.get(None, 0), found.get(owner_id, 0)

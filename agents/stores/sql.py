@@ -261,7 +261,9 @@ SELECT s.id, coalesce(nullif(s.agent, ''), ask.agent), coalesce(s.title, ''), s.
        (SELECT jsonb_object_agg(p.agent, p.values) FROM agents_agentpolicy p),
        EXISTS (SELECT FROM agents_memory m WHERE m.owner_id = ask.owner_id AND m.superseded_by_id IS NULL)
            AND NOT EXISTS (SELECT FROM agents_memorysetting o WHERE o.owner_id = ask.owner_id AND NOT o.enabled),
-       coalesce((SELECT max(d.id) FROM agents_memorytombstone d WHERE d.owner_id = ask.owner_id), 0)
+       coalesce((SELECT max(d.id) FROM agents_memorytombstone d WHERE d.owner_id = ask.owner_id), 0),
+       ARRAY[coalesce((SELECT l.version FROM agents_skilllibrary l WHERE l.owner_id IS NULL), 0),
+             coalesce((SELECT l.version FROM agents_skilllibrary l WHERE l.owner_id = ask.owner_id), 0)]
 FROM (SELECT %s::bigint AS owner_id, %s::text AS thread_id, %s::text AS agent, %s::text AS run_id,
              %s::text AS message_id) ask
 LEFT JOIN agents_session s ON s.owner_id = ask.owner_id AND s.thread_id = ask.thread_id

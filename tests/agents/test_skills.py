@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from agents.background import sweep
 from agents.models.owned import OwnerRequired
 from agents.models.skill import Skill, SkillAudit, SkillRevision, SkillSwitch, SkillUse
 from agents.runtime.skills.skill import SkillMissing, SkillScope, SkillUnavailable
-from agents.stores import bundledskills, skillcontent, skillfiles, skillimport, skilllibrary, skills
+from agents.stores import bundledskills, skillcontent, skillfiles, skillimport, skilllibrary
 from agents.stores.skillcontent import slug_of
 from agents.stores.skillfiles import desk
 from agents.stores.skilllibrary import (
@@ -28,7 +28,7 @@ from agents.stores.skilllibrary import (
     SkillNameTaken,
     SkillStale,
 )
-from agents.stores.skills import PgSkills, Run
+from agents.stores.skills import PgSkills, Run, library_versions
 from artifacts import blobs
 from tests.agents.counting import counted
 from tests.agents.skillpacking import brought, skill, zip_of
@@ -261,14 +261,32 @@ def test_what_cannot_be_read_does_not_replace_what_holds(alice: Any) -> None:
     assert rows(alice).revision("board-memo", 2).problem == "no_description"
 
 
-async def test_when_the_database_is_away_the_skills_are_unavailable(alice: Any) -> None:
-    def away(owner_id: int) -> Any:
-        raise OperationalError("gone")
+def test_an_outage_is_said_to_be_one(transactional_db: None, alice: Any) -> None:
+    bring(alice)
+    session = conversation(alice, "t-1")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skills, "visible", away)
-        with pytest.raises(SkillUnavailable):
-            await PgSkills(alice.pk).summaries()
+    def dies() -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(SkillUnavailable):
+        asyncio.run(PgSkills(alice.pk, run=Run(session_id=session.pk, run_id="r"), now=dies).skill("board-memo"))
+    assert asyncio.run(PgSkills(alice.pk).skill("board-memo")).name == "board-memo"
+
+
+def test_a_run_that_knows_the_numbers_asks_nothing(alice: Any) -> None:
+    bring(alice)
+    assert "board-memo" in seen(alice)
+
+    def names(versions: tuple[int, int]) -> list[str]:
+        return [one.name for one in asyncio.run(PgSkills(alice.pk, versions=versions).summaries())]
+
+    versions = library_versions(alice.pk)
+    with counted() as statements:
+        assert "board-memo" in names(versions)
+    assert [text for text in statements.texts if text] == []
+    rows(alice).turn("board-memo", on=False)
+    assert "board-memo" not in names(library_versions(alice.pk))
 
 
 def test_a_run_that_reads_a_skill_is_noted_once(alice: Any) -> None:
