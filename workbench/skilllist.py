@@ -115,7 +115,8 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillsPage:
-    """proposals: what waits for this person. for_staff: how many wait for staff, if this is one of them."""
+    """proposals: what waits for this person. for_staff: how many wait for staff, if this is one of them.
+    executor: name of what runs code here, "" = nothing."""
 
     me: Me
     sessions: Sessions
@@ -125,7 +126,12 @@ class SkillsPage:
     unavailable: bool = False
     deleted: Deleted | None = None
     told: str = ""
+    executor: str = ""
     words: dict[str, str] = field(default_factory=skillwords.script)
+
+    @property
+    def code_words(self) -> str:
+        return skillwords.runs_code(self.executor)
 
     @property
     def suggested_words(self) -> str:

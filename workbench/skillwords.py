@@ -14,6 +14,23 @@ from agents.stores.skillpacks import FILE_BYTES, MOST_FILES, MOST_SKILLS, UNPACK
 MIB = 1024 * 1024
 
 
+def runs_code(executor: str) -> str:
+    """Return what runs the code of skills and of the assistant here. executor: its name, "" = nothing does."""
+    match executor:
+        case "":
+            return _("No code is run here: skills are read, and what they do with files is done by hand.")
+        case "monty":
+            return _(
+                "Code runs in a restricted Python interpreter (monty): without network, with the files of its "
+                "conversation alone."
+            )
+        case _:
+            return _(
+                "Code runs in full Python and a shell, sealed off ({name}): without network, with the files of its "
+                "conversation alone."
+            ).format(name=executor)
+
+
 def problem(code: str, words: str = "") -> str:
     """Return why a skill cannot be used. words: the parser's own, for what only it knows."""
     match code:

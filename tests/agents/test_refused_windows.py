@@ -75,7 +75,7 @@ async def windows(owner_id: int, run_id: str, words: str) -> list[WindowUsed]:
 
 @pytest.mark.usefixtures("hot_stores")
 @pytest.mark.parametrize(
-    ("refusal", "window"), [("The prompt is too long.", None), ("maximum context length is 6000 tokens", 6_000)]
+    ("refusal", "window"), [("The prompt is too long.", None), ("maximum context length is 9000 tokens", 9_000)]
 )
 async def test_a_configured_window_that_is_too_large_costs_one_refused_call_and_not_one_per_run(
     server: ModelServer, settings: Any, refusal: str, window: int | None

@@ -120,7 +120,7 @@ def _with_model(server: Scripted) -> dict[str, str]:
         "OPENAI_BASE_URL": server.base_url,
         "OPENAI_API_KEY": "test",
         "OPENAI_MODEL": "test",
-        "MODELS": '[{"name": "smaller", "window": 20000}]',
+        "MODELS": '[{"name": "smaller", "window": 28000}]',
         "RUNS_PER_OWNER": "20",
     }
 

@@ -61,7 +61,7 @@ def test_page_is_one_click_from_an_answer_and_leads_back_to_each_message(desk: O
     expect(page.locator("#main[data-ready]")).to_be_visible()
     window.answer.get_by_role("link", name="What the model saw").click()  # of a stored one
     expect(page.locator(".part").last).to_contain_text("再问一次：有多少箱？")
-    page.locator(".part").nth(2).locator("summary").press("Enter")
+    page.locator(".part", has_text="有多少箱").first.locator("summary").press("Enter")
     page.locator(".part[open]").get_by_role("link", name="Show in the conversation").click()
     expect(page.locator("#main[data-ready]")).to_be_visible()
     expect(page).to_have_url(re.compile(r"#h\d+$"))

@@ -186,14 +186,14 @@ def test_run_summarises_before_it_asks_and_the_line_appears_without_a_reload(
     page.page.locator("#model").select_option("smaller")  # its window is small
     for n in (1, 2):
         model.script(Reply(steps=(*text(f"Answer {n}."), *finish())))
-        page.ask(" ".join(DETAIL.format(n=f"{n}{i}") for i in range(280)))
+        page.ask(" ".join(DETAIL.format(n=f"{n}{i}") for i in range(390)))
         expect(page.page.locator("#thread .msg-assistant")).to_have_count(n)
         page.settles()
     expect(line(page)).to_have_count(1)
     assert around(page) == ["user", "assistant", "line", "user", "assistant"]
     gauge = page.page.locator("#gauge")
     gauge.locator("summary").click()
-    expect(gauge).to_contain_text("of 20,000 tokens")
+    expect(gauge).to_contain_text("of 28,000 tokens")
     expect(gauge).to_contain_text("The size is from the settings.")
     expect(gauge.locator("dt")).to_contain_text(["Instructions", "Tools", "Summary", "Messages"])
     gauge.locator("summary").click()

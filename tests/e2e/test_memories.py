@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,6 +44,13 @@ def memories(page: Desk, *texts: str) -> Desk:
     for text in texts:
         assert send(page, "/memories/add/", text=text, kind="fact") == 200
     return page.open(f"{page.base}/memories/")
+
+
+@pytest.fixture(autouse=True)
+def forgotten(desk: Open) -> Iterator[None]:
+    """Other tests ask on the same installation, and must find nobody remembered."""
+    yield
+    memories(desk())
 
 
 def row(page: Desk, text: str) -> Locator:

@@ -102,6 +102,15 @@ def test_bundled_skills_are_listed_beside_ones_own_with_scope_version_and_use(cl
     assert 'href="/c/t-1/" dir="auto">Cold store</a>' in shown
 
 
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [("none", "No code is run here"), ("monty", "restricted Python interpreter (monty)")],
+)
+def test_the_page_says_what_runs_code(client: Client, settings: Any, choice: str, words: str) -> None:
+    settings.CODE_EXECUTOR = choice
+    assert words in page(client)
+
+
 def test_300_skills_are_all_listed_a_broken_one_with_its_reason(
     client: Client, alice: Any, django_assert_max_num_queries: Any
 ) -> None:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import hints
+from agents import hints, wiring
 from agents.models.skill import SkillRevision
 from agents.runtime.skills.skill import SkillMissing, SkillScope
 from agents.stores import skillimport
@@ -258,7 +258,14 @@ def _page(request: PageRequest, filters: Filters, *, status: int = 200, **more: 
 
 
 def _draw(request: PageRequest, shown: List, *, status: int, **more: Any) -> HttpResponse:
-    page = SkillsPage(me=me(request), sessions=sessionlist.load(owner_id(request)), skills=shown, **more)
+    found = wiring.executor()
+    page = SkillsPage(
+        me=me(request),
+        sessions=sessionlist.load(owner_id(request)),
+        skills=shown,
+        executor=found.info.name if found else "",
+        **more,
+    )
     return render(request, "workbench/skills.html", {"page": page}, status=status)
 
 

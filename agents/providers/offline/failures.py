@@ -50,6 +50,10 @@ ENGLISH = {
     "skill_not_found": "there is no such skill.",
     "skill_not_loaded": "I had not read the skill yet.",
     "skill_not_read": "the skills could not be read just now. Ask again in a moment.",
+    "code_unavailable": "no code can be run here.",
+    "code_not_run": "the code could not be run. Ask again in a moment.",
+    "command_refused": "this command is not allowed here.",
+    "process_not_found": "this command does not run any more.",
 }
 CHINESE = {
     "tool_failed": "工具执行失败。",
@@ -97,4 +101,8 @@ CHINESE = {
     "skill_not_found": "没有这个技能。",
     "skill_not_loaded": "我还没有读取这个技能。",
     "skill_not_read": "暂时读取不了技能，请稍后再问。",
+    "code_unavailable": "这里不能运行代码。",
+    "code_not_run": "代码暂时无法运行，请稍后再问。",
+    "command_refused": "这里不允许这个命令。",
+    "process_not_found": "这个命令已不再运行。",
 }
