@@ -187,8 +187,7 @@ class Boxed:
         except OSError as error:
             raise ExecutorFailed("The workspace cannot be read.") from error
         finally:
-            _end(child)
-            await child.wait()
+            await _ended(child)
         return self._executed(came)
 
     async def _receive(self, answers: IO[bytes]) -> carrying.Report:
@@ -266,7 +265,7 @@ class Boxed:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=GRACE_S)
         if self._child is not None:
-            await self._child.wait()
+            await _ended(self._child)
 
 
 def _close(*files: IO[bytes]) -> None:
@@ -280,6 +279,16 @@ def _end(child: asyncio.subprocess.Process) -> None:
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+
+
+async def _ended(child: asyncio.subprocess.Process) -> None:
+    """Kill it if it runs, and let go of it. What dies inside may hold its outputs a moment longer, and no loop may be
+    closed while it still reads them."""
+    _end(child)
+    await child.wait()
+    transport: asyncio.SubprocessTransport = child._transport  # type: ignore[attr-defined]  # it has no close of its own
+    transport.close()
+    await asyncio.sleep(0)
 
 
 async def _readable(fd: int) -> None:
