@@ -3,41 +3,28 @@
 A person's own title always wins; a title that is there is never written over.
 """
 
-import asyncio
 import logging
 import re
 import unicodedata
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
-from time import monotonic
 from typing import Final
 
 from django.db import transaction
 
 from agents import hints, wiring
+from agents.background.asking import Booking, ask
 from agents.jobs import Claim
 from agents.models.session import Session
 from agents.providers.offline import model as offline
 from agents.runtime.context.citing import plain
-from agents.runtime.context.digests import request_sha256, sha256
-from agents.runtime.errors import Rejected, RunError
+from agents.runtime.context.digests import sha256
+from agents.runtime.errors import Rejected
 from agents.runtime.events import AssistantMessage, RunStarted, Stored, UserMessage
-from agents.runtime.model import (
-    NO_USAGE,
-    FilePart,
-    FinishChunk,
-    Model,
-    ModelRequest,
-    Role,
-    TextChunk,
-    TextPart,
-    UsageChunk,
-    text_message,
-)
-from agents.runtime.session import ModelCall, PartRef
+from agents.runtime.model import FilePart, ModelRequest, Role, TextPart, text_message
+from agents.runtime.session import PartRef
 from agents.runtime.tokens import estimate
-from agents.stores import modelcalls, sessions
+from agents.stores import sessions
 from agents.stores.db import in_thread
 
 logger = logging.getLogger(__name__)
@@ -134,51 +121,19 @@ async def _by_model(material: Material) -> str:
         model = wiring.model_of("", material.owner_id)
     if model.info.provider == offline.INFO.provider:
         return ""
-    text, call = await _ask(model, request_of(material.asked, material.answered), material)
-    wiring.metrics().of_run(str(material.session_id), call.run_id).model_called(call)
-    await in_thread(modelcalls.record)(owner_id=material.owner_id, session_id=str(material.session_id), call=call)
-    return clean(text)
-
-
-async def _ask(model: Model, request: ModelRequest, material: Material) -> tuple[str, ModelCall]:
-    """Return what the model wrote ("" if it failed) and the row for the books."""
-    started, started_at = monotonic(), wiring.now()
-    first: float | None = None
-    pieces: list[str] = []
-    usage, finish, error_code = NO_USAGE, "error", ""
-    try:
-        async with asyncio.timeout(TIMEOUT_S), aclosing(model.stream(request)) as chunks:  # type: ignore[type-var]  # every provider's stream is a generator
-            async for chunk in chunks:
-                if isinstance(chunk, TextChunk):
-                    first = first or monotonic()
-                    pieces.append(chunk.text)
-                elif isinstance(chunk, UsageChunk):
-                    usage = chunk.usage
-                elif isinstance(chunk, FinishChunk):
-                    finish = chunk.reason.value
-    except RunError as e:
-        error_code = e.code
-    except TimeoutError:
-        error_code = "timeout"
-    if error_code:
-        logger.info("no title from the model: %s", error_code)
-    call = ModelCall(
-        id=wiring.new_id(),
+    booking = Booking(
+        owner_id=material.owner_id,
+        session_id=material.session_id,
         run_id=material.asked.origin.run_id,
-        invocation_id="",
         purpose=PURPOSE,
-        provider=model.info.provider,
-        model=model.info.name,
-        usage=usage,
-        ttft_ms=None if first is None else (first - started) * 1000,
-        latency_ms=(monotonic() - started) * 1000,
-        finish_reason=finish,
-        error_code=error_code,
         parts=_parts(material),
-        request_sha256=request_sha256(request),
-        started_at=started_at,
+        timeout_s=TIMEOUT_S,
     )
-    return ("" if error_code else "".join(pieces)), call
+    answer = await ask(model, request_of(material.asked, material.answered), booking)
+    if answer.error_code:
+        logger.info("no title from the model: %s", answer.error_code)
+        return ""
+    return clean(answer.text)
 
 
 def request_of(asked: Stored, answered: Stored | None) -> ModelRequest:

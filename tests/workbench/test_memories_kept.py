@@ -2,15 +2,11 @@
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from unittest import mock
 
 import pytest
-from django.db import connection, connections
 from django.test import Client
 
 from agents.models.memory import MemorySetting, MemoryTombstone
@@ -18,6 +14,7 @@ from agents.runtime.memory.encoding import memory_from
 from agents.runtime.memory.memories import Draft, Source
 from agents.stores import memoryswitch
 from agents.stores.memoryrows import MemoryRows
+from tests.workbench.lockedtable import locked_out
 from tests.workbench.memorypages import (
     HTMX,
     edit,
@@ -304,41 +301,10 @@ def test_the_sidebar_leads_there_and_marks_it(client: Client) -> None:
     assert not re.search(r'href="/library/" aria-current', page(client))
 
 
-@contextmanager
-def locked_out() -> Iterator[None]:
-    """Let somebody else hold the table of memories, and our statements wait for it a tenth of a second."""
-    holding, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        try:
-            other = connections["default"]
-            other.set_autocommit(False)
-            with other.cursor() as cursor:
-                cursor.execute("lock table agents_memory in access exclusive mode")
-            holding.set()
-            done.wait(30)
-            other.rollback()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert holding.wait(30)
-    with connection.cursor() as cursor:
-        cursor.execute("set lock_timeout = '100ms'")
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        with connection.cursor() as cursor:
-            cursor.execute("reset lock_timeout")
-
-
 @pytest.mark.django_db(transaction=True)
 def test_memories_that_cannot_be_read_are_said_to_be_safe(client: Client, alice: Any) -> None:
     memory = remembered(alice, "Safe.")
-    with locked_out():
+    with locked_out("agents_memory"):
         response = client.get("/memories/")
         assert response.status_code == 503
         assert "Memories cannot be read right now. Nothing is lost" in response.content.decode()

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -21,7 +20,8 @@ from agents.stores.skilllibrary import Proposal, SkillLibraryRows
 from agents.stores.skills import visible
 from tests.agents.skillpacking import brought, skill, tar_of, zip_of
 from tests.workbench.conversations import conversation, run
-from workbench import skilllist, skillupload
+from tests.workbench.lockedtable import locked_out
+from workbench import skillupload
 
 Status = SkillRevision.Status
 MIB = 1024 * 1024
@@ -158,12 +158,11 @@ def test_a_skill_hidden_by_another_of_the_same_name_says_so(client: Client, alic
     assert html.count("Yours of the same name is used instead.") == 1
 
 
-def test_a_page_says_when_skills_cannot_be_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*args: Any, **more: Any) -> Any:
-        raise OperationalError("gone")
-
-    monkeypatch.setattr(skilllist, "load", away)
-    assert "Skills cannot be read right now" in page(client, status=503)
+@pytest.mark.django_db(transaction=True)
+def test_a_page_says_when_skills_cannot_be_read(client: Client) -> None:
+    with locked_out("agents_skillrevision"):
+        assert "Skills cannot be read right now" in page(client, status=503)
+    assert "Skills cannot be read right now" not in page(client)
 
 
 def test_switches_hold_for_one_person_and_for_their_next_run(
