@@ -1,6 +1,7 @@
 // The pages of skills: the list that is searched while one types, switches, forms that count, a folder's paths.
 import { Socket } from "socket";
-import { clone, say, slot } from "words";
+import { tell } from "toast";
+import { say, slot } from "words";
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
@@ -42,7 +43,7 @@ async function show(address, { keep = false } = {}) {
   const response = await fetch(address).catch(() => null);
   const fresh = response?.ok && new DOMParser().parseFromString(await response.text(), "text/html");
   if (mine !== asked) return;
-  if (!fresh?.getElementById("skills")) return void tell(say("skillFailed"));
+  if (!fresh?.getElementById("skills")) return void told(say("skillFailed"));
   if (!keep) history.replaceState(null, "", address);
   const place = placeOf(document.activeElement);
   for (const id of ["skills", "skills-words", "scopes", "suggested"]) {
@@ -119,12 +120,9 @@ function count(field) {
 function failed(e) {
   const box = e.target.closest?.("[data-switch]")?.querySelector("[role=switch]");
   if (box) box.checked = !box.checked;
-  tell(say("skillFailed"));
+  told(say("skillFailed"));
 }
 
-function tell(words) {
-  if (!byId("t-told")) return;
-  const toast = clone("t-told");
-  slot(toast, "text").textContent = words;
-  byId("toasts").replaceChildren(toast);
+function told(words) {
+  if (byId("t-told")) tell("told", words); // not every page that this script is on shows toasts
 }

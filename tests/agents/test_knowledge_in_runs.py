@@ -1,52 +1,21 @@
 """Documents and citations over the real stores: what a run saves, finds, reads, cites, and what is kept of it."""
 
-from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from agents import wiring
 from agents.protocols.agui import history
 from agents.runtime.events import AssistantMessage, Record, ToolReturned, ToolStatus
-from agents.runtime.invocation import Services
-from agents.runtime.llm import LLMAgent
 from agents.runtime.model import ModelRequest, Role
-from agents.runtime.runner import Runner
-from agents.runtime.session import CancelToken, OpenRun, RunRequest
-from agents.runtime.testing import ScriptedModel, call, text, turn
+from agents.runtime.testing import call, text, turn
 from agents.stores import sessions
-from agents.stores.sessions import PgSessionStore
 from agents.tools import artifacts, knowledge
 from tests.agents.house import ask
+from tests.agents.wiredruns import records_of, runner_of
 
 pytestmark = pytest.mark.usefixtures("hot_stores")
+TOOLS = (*knowledge.tools(), *artifacts.tools())
 REPORT = "# Costs\n\nThe lighthouse cost 40 pounds in May.\n\n# 人员\n\n灯塔有十二名工作人员。\n"
-
-
-def runner_of(*turns: Any) -> tuple[Runner, ScriptedModel]:
-    model = ScriptedModel(*turns)
-
-    def services(request: RunRequest, opened: OpenRun) -> Services:
-        return replace(wiring.services(request, opened), model=model)
-
-    agent = LLMAgent(name="assistant", instruction="x", tools=(*knowledge.tools(), *artifacts.tools()))
-    runner = Runner(
-        agents={agent.name: agent},
-        default_agent=agent.name,
-        sessions=PgSessionStore(),
-        services=services,
-        limits=wiring.LIMITS,
-        now=wiring.now,
-        new_id=lambda: uuid4().hex,
-    )
-    return runner, model
-
-
-async def records_of(runner: Runner, request: RunRequest) -> list[Record]:
-    opened = await runner.open(request)
-    emitted = [e async for e in runner.run(opened, CancelToken())]
-    return [e.event for e in emitted if e.position is not None]  # type: ignore[misc]  # a position means a Record
 
 
 def cites(*words: str) -> Any:
@@ -67,6 +36,7 @@ def results(records: list[Record]) -> list[ToolReturned]:
 
 async def test_what_a_run_saved_another_one_finds_reads_and_cites(alice: Any) -> None:
     runner, _ = runner_of(
+        TOOLS,
         turn(call("c1", "save_artifact", {"name": "report.md", "content": REPORT})),
         turn(text("Saved.")),
         turn(call("c2", "search_knowledge", {"query": "What did the lighthouse cost?"})),
@@ -96,6 +66,7 @@ async def test_what_a_run_saved_another_one_finds_reads_and_cites(alice: Any) ->
 async def test_a_run_finds_nothing_of_others_nor_outside_its_sources(alice: Any, bob: Any) -> None:
     look = turn(call("c2", "search_knowledge", {"query": "lighthouse"}))
     runner, _ = runner_of(
+        TOOLS,
         turn(call("c1", "save_artifact", {"name": "report.md", "content": REPORT})),
         *(turn(text("Saved.")), look, turn(text("ok")), look, turn(text("ok"))),
     )

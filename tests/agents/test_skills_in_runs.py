@@ -1,53 +1,22 @@
 """Skills over the real stores: what a run is told of them, what it loads, and that it is noted where it was used."""
 
-from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from agents import wiring
 from agents.models.skill import SkillUse
 from agents.runtime.events import ToolReturned
-from agents.runtime.invocation import Services
-from agents.runtime.llm import LLMAgent
 from agents.runtime.model import ModelRequest, Role
-from agents.runtime.runner import Runner
-from agents.runtime.session import CancelToken, OpenRun, RunRequest
-from agents.runtime.testing import ScriptedModel, call, text, turn
+from agents.runtime.testing import call, text, turn
 from agents.stores import skillcontent
 from agents.stores.db import in_thread
-from agents.stores.sessions import PgSessionStore
 from agents.stores.skillfiles import desk
 from agents.stores.skilllibrary import Proposal, SkillLibraryRows
 from agents.tools import skills
 from tests.agents.house import ask
+from tests.agents.wiredruns import records_of, runner_of
 
 pytestmark = pytest.mark.usefixtures("hot_stores")
-
-
-def runner_of(*turns: Any) -> tuple[Runner, ScriptedModel]:
-    model = ScriptedModel(*turns)
-
-    def services(request: RunRequest, opened: OpenRun) -> Services:
-        return replace(wiring.services(request, opened), model=model)
-
-    agent = LLMAgent(name="assistant", instruction="x", tools=skills.tools())
-    runner = Runner(
-        agents={agent.name: agent},
-        default_agent=agent.name,
-        sessions=PgSessionStore(),
-        services=services,
-        limits=wiring.LIMITS,
-        now=wiring.now,
-        new_id=lambda: uuid4().hex,
-    )
-    return runner, model
-
-
-async def records_of(runner: Runner, request: RunRequest) -> list[Any]:
-    opened = await runner.open(request)
-    return [e.event async for e in runner.run(opened, CancelToken()) if e.position is not None]
 
 
 def told(request: ModelRequest) -> str:
@@ -64,7 +33,10 @@ async def test_evolution_5_9_the_run_after_an_approval_is_told_of_the_skill_and_
     owner_id = alice.pk
     pk = await in_thread(suggested)(owner_id)
     runner, model = runner_of(
-        turn(text("Nothing.")), turn(call("c1", "skill_load", {"skill": "board-memo"})), turn(text("Done."))
+        skills.tools(),
+        turn(text("Nothing.")),
+        turn(call("c1", "skill_load", {"skill": "board-memo"})),
+        turn(text("Done.")),
     )
     await records_of(runner, ask(owner_id, "Write the memo.", run="r1"))
     assert "board-memo" not in told(model.requests[0])
